@@ -1,0 +1,69 @@
+"""What the loop knows about a tool beyond its schema. A tool without a contract is high-risk and untrusted."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from interlock.policies.record import JsonValue, Record
+
+__all__ = ["ArgumentRule", "Contract", "Effect", "Poll"]
+
+Effect = Literal["read", "write", "high_risk"]
+"""`read` changes nothing; `write` changes something limited; `high_risk` needs a person."""
+
+
+class ArgumentRule(Record):
+    """A rule for one argument. Every part that is set must hold."""
+
+    allowed: list[JsonValue] | None = None
+    """The only values permitted, by equality; for a list argument, every item."""
+    pattern: str | None = None
+    """Regular expression that the whole text must match."""
+    minimum: float | None = None
+    """Smallest number permitted, inclusive."""
+    maximum: float | None = None
+    """Largest number permitted, inclusive."""
+    max_items: Annotated[int, Field(ge=1)] | None = None
+    """Largest number of items of a list argument: the blast radius."""
+
+
+class Poll(Record):
+    """Permission to repeat the same call until a condition holds."""
+
+    interval_s: Annotated[float, Field(gt=0)]
+    """Seconds between two calls."""
+    until: str
+    """JMESPath over the result; polling ends when it is true."""
+    max_calls: Annotated[int, Field(ge=1)]
+    """Cap on the calls."""
+
+
+class Contract(Record):
+    """The loop's knowledge of one tool. The defaults are the safe ones."""
+
+    effect: Effect = "high_risk"
+    idempotent: bool = False
+    """True when running twice with the same idempotency key changes the world once."""
+    timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 60.0
+    """Seconds after which the call counts as timed out."""
+    max_calls: Annotated[int, Field(ge=1)] | None = None
+    """Calls allowed in one run; None leaves it to the step limit."""
+    targets: list[str] = []
+    """Arguments that say whom or what the effect hits."""
+    scope: dict[str, ArgumentRule] = {}
+    """Rules by argument name. An argument that has a rule must be present."""
+    dry_run: str | None = None
+    """Name of the read tool that previews this one with the same arguments."""
+    poll: Poll | None = None
+    provides: dict[str, str] = {}
+    """Facts from the result: fact key → JMESPath over the result."""
+    normalizer: dict[str, Any] | None = None
+    """JMESPath mapping for the envelope: `summary`, `entities`, `next_actions`."""
+    untrusted: bool = True
+    """True when the output is outside content."""
+    reconcile: str | None = None
+    """Name of the read tool that tells whether an action happened, called with the idempotency key."""
+    volatile: list[str] = []
+    """Result fields that change without meaning anything (timestamps, request ids)."""
