@@ -1,0 +1,37 @@
+"""Everything a loop depends on, in one frozen object; the state holds data only."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from interlock.nodes.ports import IO, Clock, Ids, Ports
+from interlock.nodes.tools import BoundTool
+from interlock.policies.budget import Budget
+from interlock.policies.prompt import Prompt
+from interlock.policies.replies import Reply
+from interlock.policies.rules import Policy
+
+__all__ = ["Deps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """Dependencies of one loop."""
+
+    decide: Callable[[Prompt], Reply | Awaitable[Reply]]
+    """One model call. Never raises for what the model or its server does: that is in the reply."""
+    tools: Mapping[str, BoundTool]
+    policy: Policy
+    budget: Budget
+    store: Ports
+    clock: Clock
+    ids: Ids
+    io: IO
+    """How ports, the model and the tools are called: `direct` or `threaded`."""
+    fingerprint: str
+    """Hash over graph, tools, contracts and policy."""
+    instructions: str
+    """The operator's instructions, first in the prompt."""
+    approval_ttl_s: float
+    """Seconds until an unanswered question expires."""

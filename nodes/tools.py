@@ -1,0 +1,189 @@
+"""A tool with its contract: validation, schema hash, and the one place that calls it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from jsonschema import Draft202012Validator
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, ValidationError
+
+from interlock.policies.canonical import ArgumentsError, canonical_json, check_bounds
+from interlock.policies.contracts import Contract
+from interlock.policies.errors import BadLoop
+
+__all__ = ["BoundTool", "bind_tools", "contract"]
+
+C = TypeVar("C", bound=Callable[..., Any] | BaseTool)
+_CONTRACT = "interlock_contract"
+
+
+def contract(**fields: Any) -> Callable[[C], C]:
+    """Attach a contract to a tool or to a function that becomes one.
+
+    Args:
+        fields: the fields of `Contract`: `effect`, `idempotent`, `timeout_s`, `scope`, …
+
+    Example:
+        ``@contract(effect="read", untrusted=False)`` above a function or above LangChain's ``@tool``.
+    """
+    made = Contract(**fields)
+
+    def attach(target: C) -> C:
+        if isinstance(target, BaseTool):
+            target.metadata = {**(target.metadata or {}), _CONTRACT: made.dump()}
+        else:
+            setattr(target, _CONTRACT, made.dump())
+        return target
+
+    return attach
+
+
+@dataclass(frozen=True, slots=True)
+class BoundTool:
+    """One tool of a loop, with its contract."""
+
+    tool: BaseTool
+    contract: Contract
+    schema: dict[str, Any]
+    """JSON schema of the arguments that the model may send, closed for tools that change something."""
+    schema_hash: str
+    """SHA-256 over name, description and schema."""
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def mutates(self) -> bool:
+        """True unless the contract says that the tool only reads."""
+        return self.contract.effect != "read"
+
+    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The canonical arguments: what would run, defaults included, as plain JSON.
+
+        Tools that change something get no coercion and no unknown argument; for reads unknown arguments are
+        dropped and values coerced as the schema allows.
+
+        Raises:
+            ArgumentsError: the arguments do not fit, in words that name the argument.
+        """
+        check_bounds(arguments)
+        model = self.tool.tool_call_schema
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            value = self._by_model(model, arguments)
+        else:
+            value = self._by_schema(arguments)
+        return cast("dict[str, Any]", json.loads(canonical_json(value)))
+
+    def _by_model(self, model: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:
+        extra = "forbid" if self.mutates else "ignore"
+        try:
+            checked = model.model_validate_json(
+                json.dumps(arguments, allow_nan=False), strict=self.mutates, extra=extra
+            )
+        except ValidationError as error:
+            known = ", ".join(model.model_fields) or "none"
+            raise ArgumentsError(f"{_problems(error)}; accepted arguments: {known}") from None
+        return checked.model_dump(mode="json", by_alias=True)
+
+    def _by_schema(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        if not self.mutates:
+            known = self.schema.get("properties", {})
+            arguments = {key: value for key, value in arguments.items() if key in known}
+        errors = sorted(Draft202012Validator(self.schema).iter_errors(arguments), key=str)
+        if errors:
+            where = "; ".join(f"{error.json_path}: {error.message}" for error in errors[:5])
+            known_names = ", ".join(self.schema.get("properties", {})) or "none"
+            raise ArgumentsError(f"{where}; accepted arguments: {known_names}")
+        return arguments
+
+    def key_argument(self) -> str | None:
+        """Name of the injected argument that takes the idempotency key, if the tool has one."""
+        fields = getattr(self.tool.args_schema, "model_fields", {})
+        visible = self.schema.get("properties", {})
+        return "idempotency_key" if "idempotency_key" in fields and "idempotency_key" not in visible else None
+
+
+def bind_tools(
+    tools: list[BaseTool | Callable[..., Any]], contracts: Mapping[str, Contract]
+) -> dict[str, BoundTool]:
+    """Tools with their contracts, by name. A tool without a contract counts as high-risk and untrusted.
+
+    Raises:
+        BadLoop: two tools of one name, a contract for a tool that is not there, a contract that names an
+            argument or a tool that does not exist.
+    """
+    bound: dict[str, BoundTool] = {}
+    for thing in tools:
+        tool, own = _as_tool(thing)
+        if tool.name in bound:
+            raise BadLoop(f"two tools are named {tool.name!r}; names must be unique")
+        bound[tool.name] = _bind(tool, contracts.get(tool.name) or own or Contract())
+    unknown = sorted(set(contracts) - set(bound))
+    if unknown:
+        raise BadLoop(f"contracts for tools that are not there: {', '.join(unknown)}")
+    for one in bound.values():
+        _check_contract(one, bound)
+    return bound
+
+
+def _as_tool(thing: BaseTool | Callable[..., Any]) -> tuple[BaseTool, Contract | None]:
+    import inspect
+
+    if isinstance(thing, BaseTool):
+        own = (thing.metadata or {}).get(_CONTRACT)
+        if own is None:
+            own = getattr(getattr(thing, "func", None) or getattr(thing, "coroutine", None), _CONTRACT, None)
+        return thing, Contract.load(own) if own else None
+    if not callable(thing):
+        raise BadLoop(f"{thing!r} is neither a LangChain tool nor a function")
+    raw = getattr(thing, _CONTRACT, None)
+    made = (
+        StructuredTool.from_function(coroutine=thing)
+        if inspect.iscoroutinefunction(thing)
+        else StructuredTool.from_function(thing)
+    )
+    return made, Contract.load(raw) if raw else None
+
+
+def _bind(tool: BaseTool, made: Contract) -> BoundTool:
+    model = tool.tool_call_schema
+    schema = model if isinstance(model, dict) else model.model_json_schema()
+    if made.effect != "read":
+        schema = _closed(schema)
+    text = json.dumps([tool.name, tool.description, schema], sort_keys=True, default=str)
+    return BoundTool(tool, made, schema, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _closed(schema: Any) -> Any:
+    """The schema with every object closed that lists its properties."""
+    if isinstance(schema, dict):
+        closed = {key: _closed(value) for key, value in schema.items()}
+        if "properties" in closed and closed.get("type", "object") == "object":
+            closed["additionalProperties"] = False
+        return closed
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    return schema
+
+
+def _check_contract(one: BoundTool, tools: Mapping[str, BoundTool]) -> None:
+    known = set(one.schema.get("properties", {}))
+    named = set(one.contract.targets) | set(one.contract.scope)
+    if missing := sorted(named - known):
+        raise BadLoop(f"the contract of {one.name} names arguments that it does not have: {', '.join(missing)}")
+    for helper in (one.contract.dry_run, one.contract.reconcile):
+        if helper is not None and (helper not in tools or tools[helper].mutates):
+            raise BadLoop(f"the contract of {one.name} names {helper!r}, which is not a read tool of this loop")
+
+
+def _problems(error: ValidationError) -> str:
+    parts = []
+    for item in error.errors(include_url=False, include_input=False)[:5]:
+        parts.append(f"{'.'.join(str(p) for p in item['loc']) or 'arguments'}: {item['msg']}")
+    return "; ".join(parts)
