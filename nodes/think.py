@@ -1,0 +1,128 @@
+"""think: perceive, then decide. Holds the only model call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlock.nodes.deps import Deps
+from interlock.nodes.tools import BoundTool
+from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
+from interlock.policies.canonical import ArgumentsError
+from interlock.policies.control import Control
+from interlock.policies.decisions import inconsistencies
+from interlock.policies.errors import BadLoop, LoopChanged
+from interlock.policies.limits import before_model
+from interlock.policies.outcomes import Reason
+from interlock.policies.prompt import Prompt, ToolCard
+from interlock.policies.proposals import Decision, RequestApproval, ToolCall
+from interlock.policies.replies import Reply
+from interlock.policies.steps import InvalidDecision
+from interlock.policies.transitions import check_transition
+
+__all__ = ["think"]
+
+
+async def think(state: State, deps: Deps, run_id: str) -> Update:
+    """One decision of the model, or the reason why the model is not asked.
+
+    Raises:
+        LoopChanged: the run was started by a loop with other tools, contracts or policy.
+        IllegalTransition: think does not follow the phase that finished last.
+    """
+    visit = await _begin(state, deps, run_id)
+    stop = await cancelled(visit, deps) or before_model(visit.control, deps.budget)
+    if stop:
+        return visit.leave(deps, **stop)
+    step = visit.control.step + 1
+    reply = await deps.io(deps.decide, _prompt(visit, deps, step))
+    invalid = reply.invalid or _unfit(reply, deps.tools)
+    used = _used(visit.control, reply)
+    if reply.failure is not None:
+        return visit.leave(
+            deps, part={"model": _model(reply), "invalid": InvalidDecision(problem=reply.failure.text)},
+            step=step, usage=used, stop=Reason(reply.failure.reason), stop_detail=reply.failure.text,
+        )  # fmt: skip
+    part = {"decision": None if invalid else reply.decision, "invalid": invalid, "model": _model(reply)}
+    return visit.leave(deps, part=part, step=step, usage=used, attempt=0)
+
+
+async def _begin(state: State, deps: Deps, run_id: str) -> Visit:
+    """The visit; on the first pass the run gets its row before the first model call."""
+    if state.get("control"):
+        visit = enter("think", state, deps)
+        if visit.control.fingerprint != deps.fingerprint:
+            raise LoopChanged(
+                f"run {visit.control.run_id} was started by a loop with other tools, contracts or policy; "
+                "resume it with that loop"
+            )
+        return visit
+    check_transition(None, "think")
+    goal = state.get("goal")
+    if not isinstance(goal, str) or not goal.strip():
+        raise BadLoop('a run needs a goal: invoke the loop with {"goal": "…"}')
+    await deps.io(deps.store.runs.ensure, run_id, goal, deps.fingerprint, iso(deps))
+    control = Control(run_id=run_id, goal=goal, fingerprint=deps.fingerprint)
+    return Visit("think", control, None, state, deps.clock.monotonic())
+
+
+def _prompt(visit: Visit, deps: Deps, step: int) -> Prompt:
+    last = step >= deps.budget.max_steps
+    return Prompt(
+        instructions=deps.instructions,
+        tools=[ToolCard(t.name, t.tool.description, t.schema, t.contract) for t in deps.tools.values()],
+        policy=deps.policy.words,
+        goal=visit.control.goal,
+        steps=visit.state.get("scratchpad") or [],
+        facts=visit.state.get("facts") or {},
+        step=step,
+        max_steps=deps.budget.max_steps,
+        notice="This is the last step: no tool runs any more, only an answer counts." if last else "",
+    )
+
+
+def _unfit(reply: Reply, tools: Mapping[str, BoundTool]) -> InvalidDecision | None:
+    """Why the decision cannot be judged, in words that the model can act on."""
+    if reply.decision is None:
+        return None
+    problem = inconsistencies(reply.decision) or _bad_call(reply.decision, tools)
+    return InvalidDecision(problem=problem, raw=str(reply.decision.dump())[:1000]) if problem else None
+
+
+def _bad_call(decision: Decision, tools: Mapping[str, BoundTool]) -> str | None:
+    proposal = decision.proposal
+    if not isinstance(proposal, ToolCall | RequestApproval):
+        return None
+    tool = tools.get(proposal.tool)
+    if tool is None:
+        return f"there is no tool {proposal.tool!r}; the tools are: {', '.join(tools) or 'none'}"
+    try:
+        tool.validate(proposal.arguments)
+    except ArgumentsError as error:
+        return f"the arguments of {proposal.tool} do not fit: {error}"
+    return None
+
+
+def _used(control: Control, reply: Reply) -> Any:
+    usage, tokens = control.usage, reply.tokens
+    return usage.model_copy(
+        update={
+            "model_calls": usage.model_calls + reply.attempts,
+            "input_tokens": usage.input_tokens + tokens.input,
+            "output_tokens": usage.output_tokens + tokens.output,
+            "estimated": usage.estimated or tokens.estimated,
+        }
+    )
+
+
+def _model(reply: Reply) -> dict[str, Any]:
+    return {
+        "name": reply.model,
+        "protocol": reply.protocol,
+        "input_tokens": reply.tokens.input,
+        "output_tokens": reply.tokens.output,
+        **({"estimated": True} if reply.tokens.estimated else {}),
+        **({"attempts": reply.attempts} if reply.attempts > 1 else {}),
+        **({"provider": reply.provider} if reply.provider else {}),
+        **({"notes": list(reply.notes)} if reply.notes else {}),
+    }

@@ -1,0 +1,39 @@
+"""Limits, checked before the spending. Pure: what was used, what is allowed → stop or go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.policies.budget import Budget
+from interlock.policies.contracts import Contract
+from interlock.policies.control import Control
+from interlock.policies.outcomes import Reason
+
+__all__ = ["before_model", "before_tool", "stop"]
+
+
+def stop(reason: Reason, detail: str) -> dict[str, Any]:
+    """The changes of the control that end the run."""
+    return {"stop": reason, "stop_detail": detail}
+
+
+def before_model(control: Control, budget: Budget) -> dict[str, Any]:
+    """Changes that end the run before one more model call would exceed a limit; empty when it may go on."""
+    if control.stop is not None:
+        return {"stop": control.stop}
+    if control.step >= budget.max_steps:
+        return stop(Reason.STEP_LIMIT, f"the limit of {budget.max_steps} steps is reached")
+    return {}
+
+
+def before_tool(control: Control, budget: Budget, tool: str, contract: Contract) -> dict[str, Any]:
+    """Changes that end the run before one more tool call would exceed a limit; empty when it may run."""
+    if control.step >= budget.max_steps:
+        return stop(
+            Reason.STEP_LIMIT,
+            f"the limit of {budget.max_steps} steps is reached; {tool} was proposed on the last step and did "
+            "not run, because no step is left to look at what it does",
+        )
+    if contract.max_calls is not None and control.calls.get(tool, 0) >= contract.max_calls:
+        return stop(Reason.CALL_LIMIT, f"{tool} may be called {contract.max_calls} times in a run")
+    return {}
