@@ -29,6 +29,12 @@ class Deps:
     ids: Ids
     io: IO
     """How ports, the model and the tools are called: `direct` or `threaded`."""
+    asynchronous: bool
+    """True in the async graph."""
+    sleep: Callable[[float], None | Awaitable[None]]
+    """Wait for so many seconds."""
+    require: frozenset[str]
+    """Keys of the facts that must be observed before an answer is accepted."""
     fingerprint: str
     """Hash over graph, tools, contracts and policy."""
     instructions: str

@@ -1,0 +1,147 @@
+"""execute: run one ticket, once. Holds the only tool call; the intent is committed before it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from interlock.nodes.calling import Call, Called, call_tool
+from interlock.nodes.deps import Deps
+from interlock.nodes.tools import BoundTool
+from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
+from interlock.policies.canonical import action_digest
+from interlock.policies.effects import EffectRow
+from interlock.policies.limits import before_tool
+from interlock.policies.observations import ToolResult
+from interlock.policies.tickets import Ticket
+
+__all__ = ["execute"]
+
+MAX_ATTEMPTS = 3
+"""Calls of a read or an idempotent action within one step."""
+PAUSE_S = 0.2
+"""Seconds before the second attempt; doubled for each further one."""
+
+
+async def execute(state: State, deps: Deps) -> Update:
+    """The result of the ticket's action, or why it did not run, or the doubt about an earlier effect."""
+    visit = enter("execute", state, deps)
+    ticket = visit.step_record().ticket
+    if ticket is None:
+        return _refused(visit, deps, "there is no ticket for this action")
+    if refusal := await _refusal(ticket, visit, deps):
+        return _refused(visit, deps, refusal)
+    tool = deps.tools[ticket.tool]
+    stop = await cancelled(visit, deps) or before_tool(visit.control, deps.budget, ticket.tool, tool.contract)
+    if stop and not visit.control.doubt:
+        return _refused(visit, deps, f"not run: {stop['stop_detail']}", **stop)
+    if not tool.mutates:
+        return await _finished(visit, deps, ticket, *await _attempts(Call(tool, ticket.arguments), deps))
+    return await _effect(tool, ticket, visit, deps)
+
+
+async def _refusal(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
+    """Why the ticket does not cover what would run now; None when it does."""
+    tool = deps.tools.get(ticket.tool)
+    if tool is None:
+        return f"there is no tool {ticket.tool!r}"
+    if action_digest(ticket.tool, ticket.arguments, tool.schema_hash, deps.policy.version) != ticket.digest:
+        return "the ticket is for another action: tool, arguments, schema or policy changed since it was issued"
+    if ticket.expires_at and datetime.fromisoformat(ticket.expires_at) <= deps.clock.now():
+        return f"the approval expired at {ticket.expires_at}"
+    if tool.contract.effect == "read" or tool.contract.effect == "write" and ticket.approval_id is None:
+        return None
+    return await _unapproved(ticket, visit, deps)
+
+
+async def _unapproved(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
+    """Why the store does not confirm a person's approval of exactly this action; None when it does."""
+    known = await deps.io(deps.store.approvals.get, ticket.approval_id) if ticket.approval_id else None
+    if known is None or known.status != "decided" or known.decision is None:
+        return "no person approved this action"
+    question, decision = known.question, known.decision
+    if question.run_id != visit.control.run_id or question.step != visit.control.step:
+        return "the approval belongs to another run or step"
+    if decision.type == "approve" and question.digest == ticket.digest:
+        return None
+    if decision.type == "edit" and question.tool == ticket.tool:
+        tool = deps.tools[ticket.tool]
+        return None if tool.validate(decision.arguments or {}) == ticket.arguments else "the edit says otherwise"
+    return "what would run is not what the person approved"
+
+
+async def _effect(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> Update:
+    ledger, key = deps.store.ledger, ticket.idempotency_key
+    known = await deps.io(ledger.begin, _intent(ticket, visit, deps))
+    if known is not None and known.state == "done" and known.result is not None:
+        return _left(visit, deps, ticket, known.result.model_copy(update={"recorded": True}))
+    if known is not None:
+        if not tool.contract.idempotent:
+            await deps.io(ledger.doubt, key, iso(deps))
+            return visit.leave(deps, part={}, doubt=True, attempt=known.attempts)
+        await deps.io(ledger.retry, key, iso(deps))
+    call = Call(tool, ticket.arguments, key, late=lambda text: _late(key, text, deps))
+    called, attempts = await _attempts(call, deps)
+    if called.status == "unknown_outcome":
+        await deps.io(ledger.doubt, key, iso(deps))
+        row = await deps.io(ledger.begin, _intent(ticket, visit, deps))
+        return visit.leave(deps, part={}, doubt=True, attempt=row.attempts if row else 1)
+    return await _finished(visit, deps, ticket, called, attempts)
+
+
+async def _attempts(call: Call, deps: Deps) -> tuple[Called, int]:
+    """The call, repeated while that is safe: reads and idempotent actions, on errors that a retry may cure."""
+    safe = not call.tool.mutates or call.tool.contract.idempotent
+    called = await call_tool(call, deps)
+    attempts = 1
+    while safe and called.status in ("retryable_error", "unknown_outcome") and attempts < MAX_ATTEMPTS:
+        await deps.io(deps.sleep, PAUSE_S * 2 ** (attempts - 1))
+        called = await call_tool(call, deps)
+        attempts += 1
+    return called, attempts
+
+
+async def _finished(visit: Visit, deps: Deps, ticket: Ticket, called: Called, attempts: int) -> Update:
+    """Store the raw value, complete the ledger's row where there is one, and leave with the result."""
+    ref, size = None, 0
+    if called.status == "ok":
+        ref, size = await deps.io(deps.store.payloads.put, called.value)
+    result = ToolResult(status=called.status, raw_ref=ref, error=called.error, size=size, attempts=attempts)
+    if deps.tools[ticket.tool].mutates:
+        summary = called.error or _in_short(called.value)
+        await deps.io(deps.store.ledger.finish, ticket.idempotency_key, result, summary, iso(deps))
+    return _left(visit, deps, ticket, result)
+
+
+def _left(visit: Visit, deps: Deps, ticket: Ticket, result: ToolResult) -> Update:
+    calls = {**visit.control.calls, ticket.tool: visit.control.calls.get(ticket.tool, 0) + 1}
+    usage = visit.control.usage.model_copy(update={"tool_calls": visit.control.usage.tool_calls + result.attempts})
+    return visit.leave(deps, part={"result": result}, calls=calls, usage=usage, doubt=False)
+
+
+def _refused(visit: Visit, deps: Deps, why: str, **changes: Any) -> Update:
+    result = ToolResult(status="permission_denied", error=why, attempts=0)
+    return visit.leave(deps, part={"result": result}, **changes)
+
+
+def _intent(ticket: Ticket, visit: Visit, deps: Deps) -> EffectRow:
+    return EffectRow(
+        key=ticket.idempotency_key,
+        run_id=visit.control.run_id,
+        step=visit.control.step,
+        tool=ticket.tool,
+        arguments=ticket.arguments,
+        digest=ticket.digest,
+        approved_by=ticket.approver,
+        started_at=iso(deps),
+    )
+
+
+def _late(key: str, text: str, deps: Deps) -> None:
+    deps.store.ledger.late(key, text, iso(deps))
+
+
+def _in_short(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)[:500]
