@@ -98,6 +98,8 @@ def _synchronous(call: Call) -> Callable[[], Any]:
             if future.done():
                 raise
             timed_out.set()
+            if future.done():
+                return future.result()
             raise TimeoutError(
                 f"{call.tool.name} did not answer within {call.tool.contract.timeout_s:g} s"
             ) from None

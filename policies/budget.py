@@ -21,7 +21,7 @@ class Budget(Record):
     max_failures: Bound = 5
     """Consecutive steps that may end in an error before the run stops with `failure_limit`."""
     max_repeats: Bound = 3
-    """How often the same action may give the same result; the repeat after that stops with `repeated_action`."""
+    """How often the same action may give the same result before the run stops with `repeated_action`."""
     max_invalid: Bound = 3
     """Consecutive invalid decisions before the run stops with `invalid_decisions`."""
     max_rejected: Bound = 3

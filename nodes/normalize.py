@@ -1,0 +1,75 @@
+"""normalize: look at what happened and write it down. Every step gets exactly one observation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.nodes.deps import Deps
+from interlock.nodes.visit import State, Update, Visit, enter, iso
+from interlock.policies.facts import Fact
+from interlock.policies.limits import after_step
+from interlock.policies.normalizers import facts_from, observe, observe_answer, observe_denied, observe_invalid
+from interlock.policies.observations import Observation
+from interlock.policies.progress import repeats
+from interlock.policies.steps import StepRecord, merge_steps
+from interlock.policies.verdicts import Deny
+
+__all__ = ["keep_record", "normalize"]
+
+
+async def normalize(state: State, deps: Deps) -> Update:
+    """The step's observation, its facts, and whether the run goes on."""
+    visit = enter("normalize", state, deps)
+    record = visit.step_record()
+    if record.observation is not None:  # a person answered a stuck run: the step itself was looked at before
+        return visit.leave(deps, part={}, stuck=False)
+    observation, facts = await _look(record, visit, deps)
+    if record.model.get("notes"):
+        notes = "; ".join(str(note) for note in _list(record.model["notes"]))
+        observation = observation.model_copy(update={"summary": f"{observation.summary}\n({notes})"})
+    steps = [*(visit.state.get("scratchpad") or ())[-20:]]
+    seen = repeats([*steps[:-1], {**steps[-1], "observation": observation.dump()}])
+    changes, warning = after_step(visit.control, deps.budget, observation, record.invalid is not None, seen)
+    if warning:
+        observation = observation.model_copy(update={"next_actions": [*observation.next_actions, warning]})
+    update = visit.leave(deps, part={"observation": observation}, **changes)
+    if facts:
+        update["facts"] = [fact.dump() for fact in facts]
+    await keep_record(visit, deps, update)
+    return update
+
+
+async def keep_record(visit: Visit, deps: Deps, update: Update) -> None:
+    """Write the step's whole record to the trace. Writing it again after a crash changes nothing."""
+    steps = visit.state.get("scratchpad") or []
+    merged = merge_steps(steps[-1:], [update.get("scratchpad") or []])
+    if merged:
+        await deps.io(deps.store.traces.record, visit.control.run_id, merged[-1]["step"], merged[-1])
+
+
+async def _look(record: StepRecord, visit: Visit, deps: Deps) -> tuple[Observation, list[Fact]]:
+    if record.invalid is not None:
+        return observe_invalid(record.invalid), []
+    if record.result is not None:
+        return await _look_at_result(record, visit, deps)
+    if record.answers:
+        last = record.answers[-1]
+        return observe_answer(last.kind, last.outcome, last.decision), []
+    verdict = record.verdict or Deny(rule="policy_error", reason="no verdict was given")
+    return observe_denied(verdict), []
+
+
+async def _look_at_result(record: StepRecord, visit: Visit, deps: Deps) -> tuple[Observation, list[Fact]]:
+    result, ticket = record.result, record.ticket
+    if result is None or ticket is None:
+        return observe_denied(Deny(rule="no_ticket", reason="the action had no ticket and did not run")), []
+    raw: Any = await deps.io(deps.store.payloads.get, result.raw_ref) if result.raw_ref else None
+    contract = deps.tools[ticket.tool].contract if ticket.tool in deps.tools else None
+    if contract is None:
+        return observe_denied(Deny(rule="unknown_tool", reason=f"there is no tool {ticket.tool!r}")), []
+    facts = facts_from(raw, contract, record.step, iso(deps), ticket.tool) if result.status == "ok" else []
+    return observe(raw, result, contract), facts
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
