@@ -21,6 +21,8 @@ class Deps:
 
     decide: Callable[[Prompt], Reply | Awaitable[Reply]]
     """One model call. Never raises for what the model or its server does: that is in the reply."""
+    adecide: Callable[[Prompt], Reply | Awaitable[Reply]]
+    """The same for the async graph."""
     tools: Mapping[str, BoundTool]
     policy: Policy
     budget: Budget
@@ -33,6 +35,8 @@ class Deps:
     """True in the async graph."""
     sleep: Callable[[float], None | Awaitable[None]]
     """Wait for so many seconds."""
+    asleep: Callable[[float], None | Awaitable[None]]
+    """The same for the async graph."""
     require: frozenset[str]
     """Keys of the facts that must be observed before an answer is accepted."""
     fingerprint: str

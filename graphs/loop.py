@@ -1,0 +1,216 @@
+"""The loop: five nodes and their conditional edges.
+
+    START → think ─┬─ action ───────────→ authorize ─┬─ ticket ─→ execute → normalize
+                   ├─ claim or stop ────→ verify     └─ denied or answered ─→ normalize
+                   └─ invalid decision ─→ normalize
+    execute → normalize | authorize      normalize → think | verify | authorize      verify → think | END
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from interlock.checkpoints import open_store
+from interlock.graphs.routing import from_authorize, from_execute, from_normalize, from_think, from_verify
+from interlock.graphs.state import LoopInput, LoopOutput, LoopState
+from interlock.nodes.authorize import authorize
+from interlock.nodes.deps import Deps
+from interlock.nodes.execute import execute
+from interlock.nodes.io import direct, run_sync, threaded
+from interlock.nodes.model import ChatModel
+from interlock.nodes.normalize import normalize
+from interlock.nodes.ports import Clock, Ids, Ports
+from interlock.nodes.think import think
+from interlock.nodes.tools import BoundTool, bind_tools
+from interlock.nodes.verify import verify
+from interlock.policies.budget import Budget
+from interlock.policies.contracts import Contract
+from interlock.policies.errors import BadLoop
+from interlock.policies.rules import Policy
+
+__all__ = ["GRAPH_VERSION", "Loop", "create_loop", "deps_of"]
+
+GRAPH_VERSION = "1"
+"""Part of the fingerprint: raised when nodes or edges change so that old runs cannot go on."""
+
+SUPER_STEPS_PER_STEP = 6
+"""think, authorize, execute, normalize, and authorize and execute once more for an effect in doubt."""
+
+DURABILITY_KEY = "__pregel_durability"
+"""Where LangGraph looks for the default durability. Its own default, `async`, repeats finished nodes after a kill;
+an explicit `durability=` of a call still wins."""
+
+Loop = CompiledStateGraph[Any, Any, Any, Any]
+"""A compiled loop: a LangGraph graph that can be invoked, streamed, drawn and composed."""
+
+
+class _Stores:
+    """Marks the store's own checkpointer as the default of `create_loop`."""
+
+
+STORES: Final = _Stores()
+
+
+def create_loop(
+    model: BaseChatModel | ChatModel,
+    tools: Sequence[BaseTool | Callable[..., Any]],
+    *,
+    store: Any = None,
+    contracts: Mapping[str, Contract] | None = None,
+    policy: Policy | None = None,
+    budget: Budget | None = None,
+    instructions: str = "",
+    require: Iterable[str] = (),
+    checkpointer: BaseCheckpointSaver[Any] | None | _Stores = STORES,
+    name: str = "interlock",
+    approval_ttl_s: float = 7 * 86_400.0,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> Loop:
+    """Build the loop as a compiled LangGraph graph.
+
+    Args:
+        model: a LangChain chat model, or a `ChatModel` that already wraps one.
+        tools: LangChain tools or functions, with contracts attached by `@contract(...)`.
+        store: what `open_store` returns; without one, a store in memory that ends with the process.
+        contracts: contracts by tool name; they replace those attached to the tools.
+        policy: rules on top of the default ones.
+        budget: bounds of one run; see `Budget` for the defaults.
+        instructions: the operator's instructions, first in the prompt.
+        require: keys of facts that a tool must have observed before an answer is accepted.
+        checkpointer: the store's own by default; None leaves it to a parent graph or a server.
+        name: name of the graph.
+        approval_ttl_s: seconds until an unanswered question expires.
+        clock, ids: time and identifiers, for tests.
+
+    Returns:
+        A compiled graph: input `{"goal": str}`, output `{"outcome": dict}`.
+
+    Raises:
+        BadLoop: tools, contracts or model do not fit together.
+    """
+    store = store if store is not None else open_store(":memory:")
+    deps = _deps(model, tools, store, contracts, policy, budget, instructions, require, approval_ttl_s, clock, ids)
+    saver = store.checkpointer if isinstance(checkpointer, _Stores) else checkpointer
+    limit = deps.budget.max_steps * SUPER_STEPS_PER_STEP + 10
+    loop = _graph(deps).compile(checkpointer=saver, name=name)
+    return loop.with_config(recursion_limit=limit, configurable={DURABILITY_KEY: "sync"})
+
+
+def _graph(deps: Deps) -> StateGraph[Any, Any, Any, Any]:
+    graph = StateGraph(LoopState, input_schema=LoopInput, output_schema=LoopOutput)
+    for name, node in {"authorize": authorize, "execute": execute, "normalize": normalize, "verify": verify}.items():
+        graph.add_node(name, _Node(name, deps, lambda state, deps, _, node=node: node(state, deps)))
+    graph.add_node("think", _Node("think", deps, think))
+    graph.add_edge(START, "think")
+    graph.add_conditional_edges("think", from_think)
+    graph.add_conditional_edges("authorize", from_authorize)
+    graph.add_conditional_edges("execute", from_execute)
+    graph.add_conditional_edges("normalize", from_normalize)
+    graph.add_conditional_edges("verify", from_verify)
+    graph.interlock_deps = deps  # type: ignore[attr-defined]  # survives with_config, which copies the rest
+    return graph
+
+
+def deps_of(loop: Loop) -> Deps:
+    """The dependencies that `create_loop` built. Raises BadLoop for any other graph."""
+    deps = getattr(loop.builder, "interlock_deps", None)
+    if not isinstance(deps, Deps):
+        raise BadLoop("this graph was not built by create_loop")
+    return deps
+
+
+class _Node(Runnable[Any, Any]):
+    """A node that runs the same coroutine in the sync and in the async graph."""
+
+    def __init__(self, name: str, deps: Deps, node: Callable[[Any, Deps, str], Any]) -> None:
+        self.name = name
+        self._node = node
+        self._sync = deps
+        self._async = replace(deps, io=threaded, asynchronous=True, decide=deps.adecide, sleep=deps.asleep)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        return run_sync(self._node(input, self._sync, _run_id(config, self._sync.ids)))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        return await self._node(input, self._async, _run_id(config, self._async.ids))
+
+
+def _run_id(config: RunnableConfig | None, ids: Ids) -> str:
+    """The thread id; for a loop inside another graph, with the path that leads to it."""
+    configurable = (config or {}).get("configurable", {})
+    thread = configurable.get("thread_id") or ids()
+    outer = str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]
+    return f"{thread}/{outer}" if outer else str(thread)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The current time, UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never goes back."""
+        return time.perf_counter()
+
+
+def _deps(
+    model: BaseChatModel | ChatModel,
+    tools: Sequence[BaseTool | Callable[..., Any]],
+    store: Ports,
+    contracts: Mapping[str, Contract] | None,
+    policy: Policy | None,
+    budget: Budget | None,
+    instructions: str,
+    require: Iterable[str],
+    approval_ttl_s: float,
+    clock: Clock | None,
+    ids: Ids | None,
+) -> Deps:
+    bound = bind_tools(tools, contracts or {})
+    policy = policy or Policy()
+    chat = model if isinstance(model, ChatModel) else ChatModel(model)
+    import asyncio
+
+    return Deps(
+        decide=chat.decide,
+        adecide=chat.adecide,
+        tools=bound,
+        policy=policy,
+        budget=budget or Budget(),
+        store=store,
+        clock=clock or SystemClock(),
+        ids=ids or (lambda: uuid.uuid4().hex[:12]),
+        io=direct,
+        asynchronous=False,
+        sleep=time.sleep,
+        asleep=asyncio.sleep,
+        require=frozenset(require),
+        fingerprint=_fingerprint(bound, policy),
+        instructions=instructions,
+        approval_ttl_s=approval_ttl_s,
+    )
+
+
+def _fingerprint(tools: Mapping[str, BoundTool], policy: Policy) -> str:
+    """Hash over graph, tools, contracts and policy: what a run must find again when it is resumed."""
+    described = {name: [tool.schema_hash, tool.contract.dump()] for name, tool in tools.items()}
+    text = json.dumps([GRAPH_VERSION, described, policy.version], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
