@@ -18,6 +18,7 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 from interlock.graphs.loop import Loop, deps_of
 from interlock.nodes.answers import answer_of, check_answer
 from interlock.nodes.deps import Deps
+from interlock.nodes.ports import Ports
 from interlock.policies.errors import (
     BadLoop,
     LoopBroken,
@@ -80,7 +81,7 @@ def start(
     """
     deps = deps_of(loop)
     run_id = _create(loop, deps, goal, run_id, name, spec)
-    with _lease(deps, run_id):
+    with deps.store.runs.lease(run_id):
         return _drive(loop, run_id, {"goal": goal}, on_event)
 
 
@@ -96,7 +97,7 @@ async def astart(
     """`start` for a running event loop."""
     deps = deps_of(loop)
     run_id = _create(loop, deps, goal, run_id, name, spec)
-    with _lease(deps, run_id):
+    with deps.store.runs.lease(run_id):
         return await _adrive(loop, run_id, {"goal": goal}, on_event)
 
 
@@ -126,9 +127,9 @@ def resume(
     """
     deps = deps_of(loop)
     row = _resumable(loop, deps, run_id)
-    with _lease(deps, run_id):
+    with deps.store.runs.lease(run_id):
         entry = _entry(loop.get_state(_config(run_id)), deps, row, decision, approval_id)
-        return entry if isinstance(entry, Run) else _drive(loop, run_id, entry.input, on_event)
+        return entry if isinstance(entry, Run) else _drive(loop, run_id, entry.input, on_event, entry.known)
 
 
 async def aresume(
@@ -142,12 +143,12 @@ async def aresume(
     """`resume` for a running event loop."""
     deps = deps_of(loop)
     row = _resumable(loop, deps, run_id)
-    with _lease(deps, run_id):
+    with deps.store.runs.lease(run_id):
         entry = _entry(await loop.aget_state(_config(run_id)), deps, row, decision, approval_id)
-        return entry if isinstance(entry, Run) else await _adrive(loop, run_id, entry.input, on_event)
+        return entry if isinstance(entry, Run) else await _adrive(loop, run_id, entry.input, on_event, entry.known)
 
 
-def cancel(store: Any, run_id: str, *, by: str = "unknown", loop: Loop | None = None) -> Run:
+def cancel(store: Ports, run_id: str, *, by: str = "unknown", loop: Loop | None = None) -> Run:
     """Ask for the end of a run, from any process.
 
     A process that drives the run stops before its next node or tool. When nobody drives it and `loop` is given,
@@ -166,7 +167,7 @@ def cancel(store: Any, run_id: str, *, by: str = "unknown", loop: Loop | None = 
     return inspect(store, run_id)
 
 
-async def acancel(store: Any, run_id: str, *, by: str = "unknown", loop: Loop | None = None) -> Run:
+async def acancel(store: Ports, run_id: str, *, by: str = "unknown", loop: Loop | None = None) -> Run:
     """`cancel` for a running event loop."""
     _request_cancel(store, run_id, by)
     if loop is not None:
@@ -177,9 +178,9 @@ async def acancel(store: Any, run_id: str, *, by: str = "unknown", loop: Loop | 
     return inspect(store, run_id)
 
 
-def inspect(store: Any, run_id: str) -> Run:
+def inspect(store: Ports, run_id: str) -> Run:
     """Where a run stands, from the store alone. Raises UnknownRun."""
-    row: RunRow = store.runs.get(run_id)
+    row = store.runs.get(run_id)
     pending = [approval.payload() for approval in store.approvals.pending(run_id)]
     steps = row.outcome.steps if row.outcome else len(store.traces.steps(run_id))
     return Run(run_id=run_id, status=row.status, outcome=row.outcome, pending=pending, steps=steps)
@@ -187,9 +188,10 @@ def inspect(store: Any, run_id: str) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """How to go on: the graph's input."""
+    """How to go on: the graph's input, and the state that is known already."""
 
     input: Any
+    known: Mapping[str, Any]
 
 
 def _create(
@@ -207,7 +209,7 @@ def _create(
 
 
 def _resumable(loop: Loop, deps: Deps, run_id: str) -> RunRow:
-    row: RunRow = deps.store.runs.get(run_id)
+    row = deps.store.runs.get(run_id)
     if row.outcome is not None:
         raise RunFinished(f"run {run_id} ended: {row.outcome.status}, {row.outcome.reason}")
     if row.fingerprint != deps.fingerprint:
@@ -226,14 +228,15 @@ def _entry(
     if snapshot.created_at is None:  # the process died before the first checkpoint
         if decision is not None:
             raise NothingToDecide(f"run {row.run_id} asks nothing; resume it without a decision")
-        return _Entry({"goal": row.goal})
+        return _Entry({"goal": row.goal}, {})
     _check_alive(snapshot, deps, row.run_id)
     if decision is not None:
-        return _Entry(_answer(snapshot, deps, row.run_id, decision, approval_id))
+        command = _answer(snapshot, deps, row.run_id, decision, approval_id)
+        return _Entry(command, snapshot.values)
     waiting = [one for one in snapshot.interrupts if _still_open(one, deps)]
     if waiting and not deps.store.runs.cancel_requested(row.run_id):
         return inspect(deps.store, row.run_id)
-    return _Entry(None)
+    return _Entry(None, snapshot.values)
 
 
 def _answer(
@@ -283,8 +286,10 @@ def _check_alive(snapshot: StateSnapshot, deps: Deps, run_id: str) -> None:
         )
 
 
-def _drive(loop: Loop, run_id: str, entry: Any, on_event: OnEvent | None) -> Run:
-    follower = _Follower(run_id, on_event)
+def _drive(
+    loop: Loop, run_id: str, entry: Any, on_event: OnEvent | None, known: Mapping[str, Any] | None = None
+) -> Run:
+    follower = _Follower(run_id, on_event, known or {})
     with _named_errors(run_id):
         for update in loop.stream(entry, _config(run_id), stream_mode="updates", durability="sync"):
             follower.take(update)
@@ -292,8 +297,10 @@ def _drive(loop: Loop, run_id: str, entry: Any, on_event: OnEvent | None) -> Run
     return _where(snapshot, deps_of(loop), run_id)
 
 
-async def _adrive(loop: Loop, run_id: str, entry: Any, on_event: OnEvent | None) -> Run:
-    follower = _Follower(run_id, on_event)
+async def _adrive(
+    loop: Loop, run_id: str, entry: Any, on_event: OnEvent | None, known: Mapping[str, Any] | None = None
+) -> Run:
+    follower = _Follower(run_id, on_event, known or {})
     with _named_errors(run_id):
         stream: AsyncIterator[Any] = loop.astream(
             entry, _config(run_id), stream_mode="updates", durability="sync"
@@ -333,11 +340,11 @@ def _named_errors(run_id: str) -> Iterator[None]:
 class _Follower:
     """Turns the graph's updates into events."""
 
-    def __init__(self, run_id: str, on_event: OnEvent | None) -> None:
+    def __init__(self, run_id: str, on_event: OnEvent | None, known: Mapping[str, Any]) -> None:
         self._run_id = run_id
         self._on_event = on_event
-        self._steps: list[dict[str, Any]] = []
-        self._control: dict[str, Any] = {}
+        self._steps: list[dict[str, Any]] = list(known.get("scratchpad") or [])[-1:]
+        self._control: Mapping[str, Any] = known.get("control") or {}
 
     def take(self, update: Mapping[str, Any]) -> None:
         """One item of LangGraph's `updates` stream."""
@@ -361,15 +368,11 @@ class _Follower:
             self._on_event(Event(node, self._run_id, step, record, self._control, outcome, pending))
 
 
-def _request_cancel(store: Any, run_id: str, by: str) -> None:
-    row: RunRow = store.runs.get(run_id)
+def _request_cancel(store: Ports, run_id: str, by: str) -> None:
+    row = store.runs.get(run_id)
     if row.outcome is not None:
         raise RunFinished(f"run {run_id} ended: {row.outcome.status}, {row.outcome.reason}")
     store.runs.request_cancel(run_id, by)
-
-
-def _lease(deps: Deps, run_id: str) -> Any:
-    return deps.store.runs.lease(run_id)
 
 
 def _config(run_id: str) -> RunnableConfig:

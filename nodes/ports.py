@@ -7,6 +7,7 @@ serves the sync and the async graph, and a store on another database changes not
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -14,6 +15,7 @@ from interlock.policies.effects import EffectRow
 from interlock.policies.observations import ToolResult
 from interlock.policies.outcomes import Outcome
 from interlock.policies.questions import Approval, HumanDecision, Question
+from interlock.policies.runs import RunRow
 
 T = TypeVar("T")
 
@@ -53,6 +55,24 @@ class Runs(Protocol):
         """Make sure that the run has a row. Does nothing when it has one."""
         ...
 
+    def create(
+        self, run_id: str, goal: str, fingerprint: str, *, loop: str, spec: dict[str, Any], at: str
+    ) -> None:
+        """Add a run. Raises RunExists when the id is taken."""
+        ...
+
+    def get(self, run_id: str) -> RunRow:
+        """The run. Raises UnknownRun."""
+        ...
+
+    def request_cancel(self, run_id: str, by: str) -> None:
+        """Ask for the run's end. Raises UnknownRun."""
+        ...
+
+    def lease(self, run_id: str) -> AbstractContextManager[Any]:
+        """Hold the run while driving it. Raises RunBusy when another live process holds it."""
+        ...
+
     def cancel_requested(self, run_id: str) -> bool:
         """True when somebody asked for the run's end."""
         ...
@@ -82,6 +102,10 @@ class Approvals(Protocol):
 
     def close(self, approval_id: str, status: str, at: str) -> Approval:
         """Compare-and-set from pending to `expired` or `abandoned`; returns what the store then holds."""
+        ...
+
+    def pending(self, run_id: str | None = None) -> list[Approval]:
+        """Open questions, of one run or of all."""
         ...
 
     def rejected(self, run_id: str, digest: str) -> Approval | None:
@@ -138,6 +162,10 @@ class Traces(Protocol):
 
     def record(self, run_id: str, step: int, record: dict[str, Any]) -> None:
         """Store the step's record. Writing the same step again replaces it."""
+        ...
+
+    def steps(self, run_id: str) -> list[dict[str, Any]]:
+        """The records of a run, in the order of their steps."""
         ...
 
 
