@@ -1,9 +1,9 @@
 """The loop: five nodes and their conditional edges.
 
-    START → think ─┬─ action ───────────→ authorize ─┬─ ticket ─→ execute → normalize
-                   ├─ claim or stop ────→ verify     └─ denied or answered ─→ normalize
-                   └─ invalid decision ─→ normalize
-    execute → normalize | authorize      normalize → think | verify | authorize      verify → think | END
+START → think ─┬─ action ───────────→ authorize ─┬─ ticket ─→ execute → normalize
+               ├─ claim or stop ────→ verify     └─ denied or answered ─→ normalize
+               └─ invalid decision ─→ normalize
+execute → normalize | authorize      normalize → think | verify | authorize      verify → think | END
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from interlock.nodes.model import ChatModel
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
@@ -31,7 +32,6 @@ from interlock.nodes.authorize import authorize
 from interlock.nodes.deps import Deps
 from interlock.nodes.execute import execute
 from interlock.nodes.io import direct, run_sync, threaded
-from interlock.nodes.model import ChatModel
 from interlock.nodes.normalize import normalize
 from interlock.nodes.ports import Clock, Ids, Ports
 from interlock.nodes.think import think
@@ -51,8 +51,8 @@ SUPER_STEPS_PER_STEP = 6
 """think, authorize, execute, normalize, and authorize and execute once more for an effect in doubt."""
 
 DURABILITY_KEY = "__pregel_durability"
-"""Where LangGraph looks for the default durability. Its own default, `async`, repeats finished nodes after a kill;
-an explicit `durability=` of a call still wins."""
+"""Where LangGraph looks for the default durability. Its own default, `async`, repeats finished nodes after
+a kill; an explicit `durability=` of a call still wins."""
 
 Loop = CompiledStateGraph[Any, Any, Any, Any]
 """A compiled loop: a LangGraph graph that can be invoked, streamed, drawn and composed."""
@@ -75,7 +75,7 @@ def create_loop(
     budget: Budget | None = None,
     instructions: str = "",
     require: Iterable[str] = (),
-    checkpointer: BaseCheckpointSaver[Any] | None | _Stores = STORES,
+    checkpointer: BaseCheckpointSaver[Any] | _Stores | None = STORES,
     name: str = "interlock",
     approval_ttl_s: float = 7 * 86_400.0,
     clock: Clock | None = None,
@@ -104,7 +104,9 @@ def create_loop(
         BadLoop: tools, contracts or model do not fit together.
     """
     store = store if store is not None else open_store(":memory:")
-    deps = _deps(model, tools, store, contracts, policy, budget, instructions, require, approval_ttl_s, clock, ids)
+    deps = _deps(
+        model, tools, store, contracts, policy, budget, instructions, require, approval_ttl_s, clock, ids
+    )
     saver = store.checkpointer if isinstance(checkpointer, _Stores) else checkpointer
     limit = deps.budget.max_steps * SUPER_STEPS_PER_STEP + 10
     loop = _graph(deps).compile(checkpointer=saver, name=name)
@@ -113,7 +115,12 @@ def create_loop(
 
 def _graph(deps: Deps) -> StateGraph[Any, Any, Any, Any]:
     graph = StateGraph(LoopState, input_schema=LoopInput, output_schema=LoopOutput)
-    for name, node in {"authorize": authorize, "execute": execute, "normalize": normalize, "verify": verify}.items():
+    for name, node in {
+        "authorize": authorize,
+        "execute": execute,
+        "normalize": normalize,
+        "verify": verify,
+    }.items():
         graph.add_node(name, _Node(name, deps, lambda state, deps, _, node=node: node(state, deps)))
     graph.add_node("think", _Node("think", deps, think))
     graph.add_edge(START, "think")

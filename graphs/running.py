@@ -145,14 +145,18 @@ async def aresume(
     row = _resumable(loop, deps, run_id)
     with deps.store.runs.lease(run_id):
         entry = _entry(await loop.aget_state(_config(run_id)), deps, row, decision, approval_id)
-        return entry if isinstance(entry, Run) else await _adrive(loop, run_id, entry.input, on_event, entry.known)
+        return (
+            entry
+            if isinstance(entry, Run)
+            else await _adrive(loop, run_id, entry.input, on_event, entry.known)
+        )
 
 
 def cancel(store: Ports, run_id: str, *, by: str = "unknown", loop: Loop | None = None) -> Run:
     """Ask for the end of a run, from any process.
 
-    A process that drives the run stops before its next node or tool. When nobody drives it and `loop` is given,
-    the run is driven to its cancelled outcome here.
+    A process that drives the run stops before its next node or tool. When nobody drives it and `loop` is
+    given, the run is driven to its cancelled outcome here.
 
     Raises:
         UnknownRun: there is no such run.
@@ -200,7 +204,9 @@ def _create(
     if not isinstance(goal, str) or not goal.strip():
         raise BadLoop("a run needs a goal, in words")
     if loop.checkpointer is None:
-        raise BadLoop("this loop has no checkpointer: start needs one; inside a parent graph invoke the parent")
+        raise BadLoop(
+            "this loop has no checkpointer: start needs one; inside a parent graph invoke the parent"
+        )
     run_id = run_id or deps.ids()
     if loop.checkpointer.get_tuple(_config(run_id)) is not None:
         raise RunExists(f"{run_id} already has checkpoints; a new task needs a new id")
@@ -217,7 +223,9 @@ def _resumable(loop: Loop, deps: Deps, run_id: str) -> RunRow:
             f"run {run_id} was started by a loop with other tools, contracts or policy; resume it with that loop"
         )
     if loop.checkpointer is None:
-        raise BadLoop("this loop has no checkpointer: resume needs one; inside a parent graph resume the parent")
+        raise BadLoop(
+            "this loop has no checkpointer: resume needs one; inside a parent graph resume the parent"
+        )
     return row
 
 
@@ -334,7 +342,9 @@ def _named_errors(run_id: str) -> Iterator[None]:
     try:
         yield
     except GraphRecursionError as error:
-        raise LoopBroken(f"run {run_id} reached LangGraph's recursion limit before its own limits: {error}") from error
+        raise LoopBroken(
+            f"run {run_id} reached LangGraph's recursion limit before its own limits: {error}"
+        ) from error
 
 
 class _Follower:

@@ -49,7 +49,9 @@ def answer_schema(question: Question, tool: BoundTool | None) -> type[Answer]:
             raise ValueError(problem)
         return answer
 
-    return create_model("Answer", __base__=Answer, __validators__={"fits": model_validator(mode="after")(fits)})
+    return create_model(
+        "Answer", __base__=Answer, __validators__={"fits": model_validator(mode="after")(fits)}
+    )
 
 
 def check_answer(answer: dict[str, Any], question: Question, tool: BoundTool | None) -> Answer:
@@ -57,7 +59,9 @@ def check_answer(answer: dict[str, Any], question: Question, tool: BoundTool | N
     try:
         return answer_schema(question, tool).model_validate(answer)
     except ValidationError as error:
-        text = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors(include_url=False))
+        text = "; ".join(
+            item["msg"].removeprefix("Value error, ") for item in error.errors(include_url=False)
+        )
         raise BadDecision(f"{text}; nothing was recorded") from None
 
 

@@ -94,7 +94,9 @@ async def _judge(proposal: ToolCall | RequestApproval, visit: Visit, deps: Deps)
         case NeedsApproval():
             asked = proposal.reason if isinstance(proposal, RequestApproval) else ""
             text = f"{verdict.reason}. {asked}".strip()
-            return _question(visit, deps, "approval", action.tool, action.arguments, verdict.rule, text, digest)
+            return _question(
+                visit, deps, "approval", action.tool, action.arguments, verdict.rule, text, digest
+            )
         case _:
             return Settlement({"verdict": verdict})
 
@@ -149,14 +151,20 @@ def _doubt_question(visit: Visit, deps: Deps) -> Question:
         f"{ticket.tool} was started and nobody knows whether it happened. Respond with its result if it happened, "
         "approve to run it if it did not, reject to stop"
     )
-    return _question(visit, deps, "in_doubt", ticket.tool, ticket.arguments, "unknown_effect", text, ticket.digest)
+    return _question(
+        visit, deps, "in_doubt", ticket.tool, ticket.arguments, "unknown_effect", text, ticket.digest
+    )
 
 
 async def _answered(question: Question, visit: Visit, deps: Deps) -> Approval:
     """The question with its decision. Pauses the run while there is none."""
     approval = await deps.io(deps.store.approvals.open, question)
     asked = approval.question
-    if approval.status == "pending" and asked.expires_at and datetime.fromisoformat(asked.expires_at) <= deps.clock.now():
+    if (
+        approval.status == "pending"
+        and asked.expires_at
+        and datetime.fromisoformat(asked.expires_at) <= deps.clock.now()
+    ):
         approval = await deps.io(deps.store.approvals.close, asked.approval_id, "expired", iso(deps))
     if approval.status != "pending":
         return approval
@@ -196,7 +204,9 @@ def _settle_approval(approval: Approval, answers: list[Any], visit: Visit, deps:
     if action is None:
         return Settlement({"answers": answers, "verdict": Deny(rule="arguments", reason=digest)})
     if decision.type == "approve" and digest != question.digest:
-        reason = "what would run is no longer what was shown: the tool or the policy changed after the question"
+        reason = (
+            "what would run is no longer what was shown: the tool or the policy changed after the question"
+        )
         return Settlement({"answers": answers, "verdict": Deny(rule="changed_after_approval", reason=reason)})
     again = judge(action, deps.policy)
     match again:

@@ -10,9 +10,10 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.nodes.deps import Deps
 from interlock.nodes.failures import failure_of, is_control_flow
 from interlock.nodes.plain import to_plain
+
+from interlock.nodes.deps import Deps
 from interlock.nodes.tools import BoundTool
 from interlock.policies.observations import Status
 
@@ -76,7 +77,7 @@ def _asynchronous(call: Call) -> Callable[[], Any]:
 
 
 def _synchronous(call: Call) -> Callable[[], Any]:
-    """A thread of its own bounds the call: a sync tool cannot be cancelled, so it may still land its effect."""
+    """A thread of its own bounds the call. A sync tool cannot be cancelled: it may still land its effect."""
 
     def run() -> Any:
         future: Future[Any] = Future()

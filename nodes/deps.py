@@ -33,9 +33,9 @@ class Deps:
     """How ports, the model and the tools are called: `direct` or `threaded`."""
     asynchronous: bool
     """True in the async graph."""
-    sleep: Callable[[float], None | Awaitable[None]]
+    sleep: Callable[[float], Awaitable[None] | None]
     """Wait for so many seconds."""
-    asleep: Callable[[float], None | Awaitable[None]]
+    asleep: Callable[[float], Awaitable[None] | None]
     """The same for the async graph."""
     require: frozenset[str]
     """Keys of the facts that must be observed before an answer is accepted."""

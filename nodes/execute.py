@@ -46,10 +46,12 @@ async def _refusal(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
     if tool is None:
         return f"there is no tool {ticket.tool!r}"
     if action_digest(ticket.tool, ticket.arguments, tool.schema_hash, deps.policy.version) != ticket.digest:
-        return "the ticket is for another action: tool, arguments, schema or policy changed since it was issued"
+        return (
+            "the ticket is for another action: tool, arguments, schema or policy changed since it was issued"
+        )
     if ticket.expires_at and datetime.fromisoformat(ticket.expires_at) <= deps.clock.now():
         return f"the approval expired at {ticket.expires_at}"
-    if tool.contract.effect == "read" or tool.contract.effect == "write" and ticket.approval_id is None:
+    if tool.contract.effect == "read" or (tool.contract.effect == "write" and ticket.approval_id is None):
         return None
     return await _unapproved(ticket, visit, deps)
 
@@ -66,7 +68,9 @@ async def _unapproved(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
         return None
     if decision.type == "edit" and question.tool == ticket.tool:
         tool = deps.tools[ticket.tool]
-        return None if tool.validate(decision.arguments or {}) == ticket.arguments else "the edit says otherwise"
+        return (
+            None if tool.validate(decision.arguments or {}) == ticket.arguments else "the edit says otherwise"
+        )
     return "what would run is not what the person approved"
 
 
@@ -90,7 +94,7 @@ async def _effect(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> 
 
 
 async def _attempts(call: Call, deps: Deps) -> tuple[Called, int]:
-    """The call, repeated while that is safe: reads and idempotent actions, on errors that a retry may cure."""
+    """The call, repeated while that is safe: reads and idempotent actions, on errors that may pass."""
     safe = not call.tool.mutates or call.tool.contract.idempotent
     called = await call_tool(call, deps)
     attempts = 1
@@ -115,7 +119,9 @@ async def _finished(visit: Visit, deps: Deps, ticket: Ticket, called: Called, at
 
 def _left(visit: Visit, deps: Deps, ticket: Ticket, result: ToolResult) -> Update:
     calls = {**visit.control.calls, ticket.tool: visit.control.calls.get(ticket.tool, 0) + 1}
-    usage = visit.control.usage.model_copy(update={"tool_calls": visit.control.usage.tool_calls + result.attempts})
+    usage = visit.control.usage.model_copy(
+        update={"tool_calls": visit.control.usage.tool_calls + result.attempts}
+    )
     return visit.leave(deps, part={"result": result}, calls=calls, usage=usage, doubt=False)
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from interlock.policies.normalizers import (
+    facts_from,
+    observe,
+    observe_answer,
+    observe_denied,
+    observe_invalid,
+)
+from interlock.policies.progress import repeats
+
 from interlock.nodes.deps import Deps
 from interlock.nodes.visit import State, Update, Visit, enter, iso
 from interlock.policies.facts import Fact
 from interlock.policies.limits import after_step
-from interlock.policies.normalizers import facts_from, observe, observe_answer, observe_denied, observe_invalid
 from interlock.policies.observations import Observation
-from interlock.policies.progress import repeats
 from interlock.policies.steps import StepRecord, merge_steps
 from interlock.policies.verdicts import Deny
 

@@ -176,10 +176,14 @@ def _check_contract(one: BoundTool, tools: Mapping[str, BoundTool]) -> None:
     known = set(one.schema.get("properties", {}))
     named = set(one.contract.targets) | set(one.contract.scope)
     if missing := sorted(named - known):
-        raise BadLoop(f"the contract of {one.name} names arguments that it does not have: {', '.join(missing)}")
+        raise BadLoop(
+            f"the contract of {one.name} names arguments that it does not have: {', '.join(missing)}"
+        )
     for helper in (one.contract.dry_run, one.contract.reconcile):
         if helper is not None and (helper not in tools or tools[helper].mutates):
-            raise BadLoop(f"the contract of {one.name} names {helper!r}, which is not a read tool of this loop")
+            raise BadLoop(
+                f"the contract of {one.name} names {helper!r}, which is not a read tool of this loop"
+            )
 
 
 def _problems(error: ValidationError) -> str:

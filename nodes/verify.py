@@ -24,7 +24,9 @@ async def verify(state: State, deps: Deps) -> Update:
         return await _ended(visit, deps, Reason(reason), detail)
     record = visit.step_record()
     if record.decision is None:
-        raise LoopBroken(f"verify was entered in step {record.step} without a claim and without a reason to stop")
+        raise LoopBroken(
+            f"verify was entered in step {record.step} without a claim and without a reason to stop"
+        )
     match record.decision.proposal:
         case FinalAnswer() as claim:
             return await _check(claim, visit, deps)

@@ -68,7 +68,9 @@ def enter(node: Phase, state: State, deps: Deps) -> Visit:
         raise LoopBroken(f"{node} was entered before think had started the run")
     version = raw.get("schema_version", 0)
     if version > SCHEMA_VERSION:
-        raise LoopBroken(f"the run was saved with schema {version}; this version knows up to {SCHEMA_VERSION}")
+        raise LoopBroken(
+            f"the run was saved with schema {version}; this version knows up to {SCHEMA_VERSION}"
+        )
     control = Control.load(raw)
     check_transition(control.phase, node)
     steps = state.get("scratchpad") or ()

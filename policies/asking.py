@@ -40,12 +40,15 @@ def settled(approval: Approval) -> Settled:
         raise ValueError(f"question {approval.question.approval_id} is still pending")
     question = approval.question
     return Settled(
-        approval_id=question.approval_id, kind=question.kind, outcome=approval.status, decision=approval.decision
+        approval_id=question.approval_id,
+        kind=question.kind,
+        outcome=approval.status,
+        decision=approval.decision,
     )
 
 
 def settle_doubt(approval: Approval, answers: list[Settled]) -> tuple[str, Settlement]:
-    """What a person's word on an effect in doubt means for the ledger (`done`, `clear`, `stop`) and the run."""
+    """What a person's word on an effect in doubt means: `done`, `clear` or `stop` for the ledger."""
     decision = approval.decision
     kind = decision.type if decision else "reject"
     if kind == "approve":
@@ -64,7 +67,9 @@ def settle_stuck(approval: Approval, answers: list[Settled]) -> Settlement:
     """Advice lets the run go on; anything else ends it."""
     if approval.decision is not None and approval.decision.type == "respond":
         return Settlement({"answers": answers})
-    return Settlement({"answers": answers}, stop(Reason.NO_PROGRESS, "a person stopped the run, which was stuck"))
+    return Settlement(
+        {"answers": answers}, stop(Reason.NO_PROGRESS, "a person stopped the run, which was stuck")
+    )
 
 
 def _short(*parts: object) -> str:

@@ -17,7 +17,7 @@ class Budget(Record):
     """Upper bounds of one run. Every bound is at least 1; there is no value for "unlimited"."""
 
     max_steps: Bound = 25
-    """Steps, one proposal each. On the last step no tool runs: nobody would be left to look at what it did."""
+    """Steps, one proposal each. On the last step no tool runs: nobody would look at what it did."""
     max_failures: Bound = 5
     """Consecutive steps that may end in an error before the run stops with `failure_limit`."""
     max_repeats: Bound = 3

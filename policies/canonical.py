@@ -42,7 +42,7 @@ def parse_object(raw: str) -> dict[str, Any]:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys, finite numbers and integers kept exact; 1.0 and 1 are the same, so are -0.0 and 0.
+    """JSON with sorted keys, finite numbers and exact integers; 1.0 and 1 are the same, so are -0.0 and 0.
 
     Raises:
         ArgumentsError: a number that is not finite, nesting or size out of bounds, not JSON data.

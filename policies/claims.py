@@ -19,11 +19,14 @@ __all__ = ["changes_of", "outcome_of", "problems_of", "rejected"]
 
 
 def problems_of(
-    claim: FinalAnswer, require: frozenset[str], facts: Mapping[str, Mapping[str, Any]], effects: Sequence[EffectRow]
+    claim: FinalAnswer,
+    require: frozenset[str],
+    facts: Mapping[str, Mapping[str, Any]],
+    effects: Sequence[EffectRow],
 ) -> list[str]:
     """Why the answer is not accepted, in words that the model can act on; empty when it is."""
     problems = []
-    if claim.answer in (None, "", [], {}) or isinstance(claim.answer, str) and not claim.answer.strip():
+    if claim.answer in (None, "", [], {}) or (isinstance(claim.answer, str) and not claim.answer.strip()):
         problems.append("the answer is empty")
     observed = {key for key, fact in facts.items() if fact["trust"] == "observed"}
     if missing := sorted(require - observed):
@@ -40,7 +43,9 @@ def rejected(control: Control, budget: Budget, problems: Sequence[str]) -> tuple
     count = control.rejected + 1
     changes: dict[str, Any] = {"rejected": count}
     if count >= budget.max_rejected:
-        changes |= stop(Reason.ANSWERS_REJECTED, f"{count} answers were rejected; the last because {problems[0]}")
+        changes |= stop(
+            Reason.ANSWERS_REJECTED, f"{count} answers were rejected; the last because {problems[0]}"
+        )
     told = Observation(status="invalid_input", summary=f"the answer was not accepted: {'; '.join(problems)}")
     return changes, told
 
@@ -59,9 +64,7 @@ def changes_of(effects: Sequence[EffectRow]) -> list[Change]:
         )
         for effect in effects
         if effect.state in ("in_flight", "unknown")
-        or effect.state == "done"
-        and effect.result is not None
-        and effect.result.status == "ok"
+        or (effect.state == "done" and effect.result is not None and effect.result.status == "ok")
     ]
 
 
@@ -102,7 +105,9 @@ def _unfinished(
         open_ends.append(Unfinished(what=f"goal: {control.goal[:500]}", why=message))
     for effect in effects:
         if effect.state in ("in_flight", "unknown"):
-            open_ends.append(Unfinished(what=effect.tool, why="it is unknown whether it happened", step=effect.step))
+            open_ends.append(
+                Unfinished(what=effect.tool, why="it is unknown whether it happened", step=effect.step)
+            )
         elif effect.state == "done" and effect.result is not None and effect.result.status != "ok":
             why = effect.result.error or effect.result.status
             open_ends.append(Unfinished(what=effect.tool, why=f"it failed: {why}", step=effect.step))
@@ -118,7 +123,9 @@ def _not_run(steps: Sequence[Mapping[str, Any]]) -> list[Unfinished]:
             continue
         key = f"{proposal.get('tool')} {proposal.get('arguments')}"
         if why := _why_not(step):
-            held[key] = Unfinished(what=f"{proposal['tool']}({_short(proposal.get('arguments'))})", why=why, step=step["step"])
+            held[key] = Unfinished(
+                what=f"{proposal['tool']}({_short(proposal.get('arguments'))})", why=why, step=step["step"]
+            )
         else:
             held.pop(key, None)
     return list(held.values())

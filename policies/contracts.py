@@ -1,4 +1,4 @@
-"""What the loop knows about a tool beyond its schema. A tool without a contract is high-risk and untrusted."""
+"""What the loop knows of a tool beyond its schema. A tool without a contract is high-risk, untrusted."""
 
 from __future__ import annotations
 

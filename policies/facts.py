@@ -37,7 +37,10 @@ def merge_facts(known: dict[str, Any], batches: list[list[dict[str, Any]]]) -> d
     for fact in (fact for batch in batches for fact in batch):
         old = merged.get(fact["key"])
         if old is None or old["value"] == fact["value"]:
-            merged[fact["key"]] = {**fact, **({"previous": old["previous"]} if old and "previous" in old else {})}
+            merged[fact["key"]] = {
+                **fact,
+                **({"previous": old["previous"]} if old and "previous" in old else {}),
+            }
         else:
             merged[fact["key"]] = {**fact, "previous": [*old.get("previous", []), old["value"]][-8:]}
     return merged

@@ -19,7 +19,7 @@ def stop(reason: Reason, detail: str) -> dict[str, Any]:
 
 
 def before_model(control: Control, budget: Budget) -> dict[str, Any]:
-    """Changes that end the run before one more model call would exceed a limit; empty when it may go on."""
+    """Changes that end the run before a model call would exceed a limit; empty when it may go on."""
     if control.stop is not None:
         return {"stop": control.stop}
     if control.step >= budget.max_steps:
@@ -28,7 +28,7 @@ def before_model(control: Control, budget: Budget) -> dict[str, Any]:
 
 
 def before_action(control: Control, budget: Budget) -> dict[str, Any]:
-    """Changes that end the run before anybody is asked about an action that could not run; empty otherwise."""
+    """Changes that end the run before anybody is asked about an action that could not run."""
     if control.stop is not None:
         return {"stop": control.stop, "stop_detail": control.stop_detail}
     if control.step >= budget.max_steps and not control.doubt:
@@ -67,7 +67,9 @@ def after_step(
     if counts["invalid"] >= budget.max_invalid:
         return counts | stop(Reason.INVALID_DECISIONS, f"{counts['invalid']} invalid decisions in a row"), ""
     if counts["failures"] >= budget.max_failures:
-        return counts | stop(Reason.FAILURE_LIMIT, f"{counts['failures']} steps in a row ended in an error"), ""
+        return counts | stop(
+            Reason.FAILURE_LIMIT, f"{counts['failures']} steps in a row ended in an error"
+        ), ""
     if seen >= budget.max_repeats - 1 and not invalid:
         detail = f"the same action gave the same result {seen + 1} times"
         return counts | stop(Reason.REPEATED_ACTION, detail), ""

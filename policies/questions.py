@@ -6,7 +6,15 @@ from typing import Any, Literal
 
 from interlock.policies.record import JsonValue, Record
 
-__all__ = ["ALLOWED_DECISIONS", "Approval", "ApprovalStatus", "DecisionType", "HumanDecision", "Question", "QuestionKind"]
+__all__ = [
+    "ALLOWED_DECISIONS",
+    "Approval",
+    "ApprovalStatus",
+    "DecisionType",
+    "HumanDecision",
+    "Question",
+    "QuestionKind",
+]
 
 QuestionKind = Literal["approval", "ask", "in_doubt", "stuck"]
 DecisionType = Literal["approve", "edit", "reject", "respond"]
@@ -81,5 +89,3 @@ class Approval(Record):
             ],
             **question.dump(),
         }
-
-

@@ -1,4 +1,4 @@
-"""The default rules: pure functions (proposal, contract, facts) → verdict. Strictest wins, order never matters."""
+"""The default rules: pure functions, action → verdict. Strictest wins, order never matters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def by_effect(action: Action) -> Verdict:
         case "high_risk":
             return NeedsApproval(rule="high_risk", reason=f"{action.tool} is high-risk: a person decides")
         case _:
-            return Deny(rule="unknown_effect_class", reason=f"{action.tool} has no effect class that is known")
+            return Deny(
+                rule="unknown_effect_class", reason=f"{action.tool} has no effect class that is known"
+            )
 
 
 def by_scope(action: Action) -> Verdict | None:
@@ -98,10 +100,14 @@ def _ask(rule: Rule, action: Action) -> Verdict | None:
     try:
         given: Any = rule(action)
     except Exception as error:  # a policy that fails denies; rules are pure, so no pause can be in here
-        return Deny(rule="policy_error", reason=f"the rule {_rule_name(rule)} failed: {type(error).__name__}: {error}")
+        return Deny(
+            rule="policy_error", reason=f"the rule {_rule_name(rule)} failed: {type(error).__name__}: {error}"
+        )
     if given is None or isinstance(given, Allow | Deny | NeedsApproval):
         return given
-    return Deny(rule="policy_error", reason=f"the rule {_rule_name(rule)} answered {given!r}, which is no verdict")
+    return Deny(
+        rule="policy_error", reason=f"the rule {_rule_name(rule)} answered {given!r}, which is no verdict"
+    )
 
 
 def _rule_name(rule: Rule) -> str:

@@ -1,9 +1,9 @@
 """The legal transitions, as data, and the edges as pure functions of the state.
 
-    START → think ─┬→ authorize ─┬→ execute → normalize
-                   ├→ verify     └→ normalize
-                   └→ normalize
-    execute → normalize | authorize      normalize → think | verify | authorize      verify → think | END
+START → think ─┬→ authorize ─┬→ execute → normalize
+               ├→ verify     └→ normalize
+               └→ normalize
+execute → normalize | authorize      normalize → think | verify | authorize      verify → think | END
 """
 
 from __future__ import annotations

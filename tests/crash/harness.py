@@ -1,8 +1,8 @@
 """Kill a real process at every point where it touches the outside, and count effects in the world.
 
-The loop reaches its store, its model and its tools only through `deps.io`, and its checkpoints only through the
-saver, so a kill before and after each of those calls covers every point that can matter. Effects are counted in a
-file outside the process.
+The loop reaches its store, its model and its tools only through `deps.io`, and its checkpoints only through
+the saver, so a kill before and after each of those calls covers every point that can matter. Effects are
+counted in a file outside the process.
 """
 
 from __future__ import annotations

@@ -6,6 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from interlock.testing import (
+    EffectCounter,
+    ScriptedModel,
+    answer,
+    ask,
+    call,
+    cannot_complete,
+    delegate,
+    request_approval,
+)
 from langchain_core.tools import tool
 
 from interlock import (
@@ -23,16 +33,13 @@ from interlock import (
     resume,
     start,
 )
-from interlock.policies.errors import BadDecision, BadLoop, NothingToDecide, RunExists, RunFinished, UnknownRun
-from interlock.testing import (
-    EffectCounter,
-    ScriptedModel,
-    answer,
-    ask,
-    call,
-    cannot_complete,
-    delegate,
-    request_approval,
+from interlock.policies.errors import (
+    BadDecision,
+    BadLoop,
+    NothingToDecide,
+    RunExists,
+    RunFinished,
+    UnknownRun,
 )
 
 
@@ -72,14 +79,18 @@ def tools_of(effects: EffectCounter) -> list[Any]:
     return [lookup, label, restart]
 
 
-def run(store: Store, effects: EffectCounter, steps: list[Any], **options: Any) -> tuple[Run, ScriptedModel, Any]:
+def run(
+    store: Store, effects: EffectCounter, steps: list[Any], **options: Any
+) -> tuple[Run, ScriptedModel, Any]:
     model = ScriptedModel(steps)
     loop = create_loop(model, tools_of(effects), store=store, **options)
     return start(loop, "Who owns checkout?", run_id="r1"), model, loop
 
 
 def test_a_lookup_and_an_answer_complete_with_evidence(store: Store, effects: EffectCounter) -> None:
-    ended, model, _ = run(store, effects, [call("lookup", service="checkout"), answer("payments", cites=["owner"])])
+    ended, model, _ = run(
+        store, effects, [call("lookup", service="checkout"), answer("payments", cites=["owner"])]
+    )
     assert ended.status == "completed"
     assert ended.outcome is not None
     assert ended.outcome.reason == "goal_verified"
@@ -98,7 +109,9 @@ async def test_the_async_graph_takes_the_same_steps(store: Store, effects: Effec
     assert effects.count("lookup") == 1
 
 
-def test_every_step_is_recorded_with_decision_verdict_and_observation(store: Store, effects: EffectCounter) -> None:
+def test_every_step_is_recorded_with_decision_verdict_and_observation(
+    store: Store, effects: EffectCounter
+) -> None:
     run(store, effects, [call("lookup", thought="look first", service="checkout"), answer("payments")])
     first, last = store.traces.steps("r1")
     assert first["decision"]["thought"] == "look first"
@@ -131,7 +144,9 @@ def test_a_high_risk_call_waits_and_runs_only_after_approval(store: Store, effec
     assert ended.outcome.changes[0].approved_by == "ops"
 
 
-def test_a_rejection_never_runs_and_the_model_is_told_that_it_is_final(store: Store, effects: EffectCounter) -> None:
+def test_a_rejection_never_runs_and_the_model_is_told_that_it_is_final(
+    store: Store, effects: EffectCounter
+) -> None:
     _, model, loop = run(store, effects, [call("restart", service="checkout"), answer("not restarted")])
     ended = resume(loop, "r1", HumanDecision(type="reject", message="peak hours", by="ops"))
     assert effects.count() == 0
@@ -142,8 +157,14 @@ def test_a_rejection_never_runs_and_the_model_is_told_that_it_is_final(store: St
     assert any("restart" in item.what and "peak hours" in item.why for item in ended.outcome.unfinished)
 
 
-def test_the_same_proposal_after_a_rejection_is_denied_without_asking(store: Store, effects: EffectCounter) -> None:
-    again = [call("restart", service="checkout"), call("restart", service="checkout"), cannot_complete("rejected")]
+def test_the_same_proposal_after_a_rejection_is_denied_without_asking(
+    store: Store, effects: EffectCounter
+) -> None:
+    again = [
+        call("restart", service="checkout"),
+        call("restart", service="checkout"),
+        cannot_complete("rejected"),
+    ]
     _, _, loop = run(store, effects, again)
     ended = resume(loop, "r1", HumanDecision(type="reject"))
     assert ended.status == "failed"
@@ -171,14 +192,18 @@ def test_a_bad_edit_is_refused_and_nothing_is_lost(
     assert effects.keys("restart") == ["checkout"]
 
 
-def test_a_response_stands_for_the_result_without_running_the_tool(store: Store, effects: EffectCounter) -> None:
+def test_a_response_stands_for_the_result_without_running_the_tool(
+    store: Store, effects: EffectCounter
+) -> None:
     _, model, loop = run(store, effects, [call("restart", service="checkout"), answer("ok")])
     resume(loop, "r1", HumanDecision(type="respond", message="I restarted it by hand"))
     assert effects.count() == 0
     assert "I restarted it by hand" in str(model.prompts[-1])
 
 
-def test_a_question_waits_for_a_person_and_the_answer_reaches_the_model(store: Store, effects: EffectCounter) -> None:
+def test_a_question_waits_for_a_person_and_the_answer_reaches_the_model(
+    store: Store, effects: EffectCounter
+) -> None:
     waiting, model, loop = run(store, effects, [ask("Which region?"), answer("eu")])
     assert waiting.pending[0]["kind"] == "ask"
     with pytest.raises(BadDecision, match="approve does not answer"):
@@ -187,7 +212,9 @@ def test_a_question_waits_for_a_person_and_the_answer_reaches_the_model(store: S
     assert "eu-central" in str(model.prompts[-1])
 
 
-def test_the_model_can_ask_for_approval_of_a_write_that_needs_none(store: Store, effects: EffectCounter) -> None:
+def test_the_model_can_ask_for_approval_of_a_write_that_needs_none(
+    store: Store, effects: EffectCounter
+) -> None:
     steps = [request_approval("label", "not sure", service="checkout", text="hot"), answer("ok")]
     waiting, _, loop = run(store, effects, steps)
     assert waiting.pending[0]["rule"] == "requested"
@@ -260,7 +287,9 @@ def test_invalid_decisions_are_bounded(store: Store, effects: EffectCounter) -> 
     assert ended.outcome.reason == "invalid_decisions"
 
 
-def test_the_same_call_with_the_same_result_ends_as_a_repeated_action(store: Store, effects: EffectCounter) -> None:
+def test_the_same_call_with_the_same_result_ends_as_a_repeated_action(
+    store: Store, effects: EffectCounter
+) -> None:
     ended, model, _ = run(store, effects, [call("lookup", service="a")] * 11)
     assert ended.outcome is not None
     assert ended.outcome.reason == "repeated_action"
