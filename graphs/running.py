@@ -220,7 +220,8 @@ def _resumable(loop: Loop, deps: Deps, run_id: str) -> RunRow:
         raise RunFinished(f"run {run_id} ended: {row.outcome.status}, {row.outcome.reason}")
     if row.fingerprint != deps.fingerprint:
         raise LoopChanged(
-            f"run {run_id} was started by a loop with other tools, contracts or policy; resume it with that loop"
+            f"run {run_id} was started by a loop with other tools, contracts or policy; "
+            "resume it with that loop"
         )
     if loop.checkpointer is None:
         raise BadLoop(
@@ -290,7 +291,8 @@ def _still_open(asked: Interrupt, deps: Deps) -> bool:
 def _check_alive(snapshot: StateSnapshot, deps: Deps, run_id: str) -> None:
     if not snapshot.next and not snapshot.values.get("outcome"):
         raise LoopBroken(
-            f"run {run_id} has no next node and no outcome: an edge failed or led to a node that does not exist"
+            f"run {run_id} has no next node and no outcome: "
+            "an edge failed or led to a node that does not exist"
         )
 
 

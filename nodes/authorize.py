@@ -148,8 +148,8 @@ def _doubt_question(visit: Visit, deps: Deps) -> Question:
     if ticket is None:
         raise LoopBroken(f"step {visit.control.step} has an effect in doubt but no ticket")
     text = (
-        f"{ticket.tool} was started and nobody knows whether it happened. Respond with its result if it happened, "
-        "approve to run it if it did not, reject to stop"
+        f"{ticket.tool} was started and nobody knows whether it happened. "
+        "Respond with its result if it happened, approve to run it if it did not, reject to stop"
     )
     return _question(
         visit, deps, "in_doubt", ticket.tool, ticket.arguments, "unknown_effect", text, ticket.digest

@@ -140,7 +140,8 @@ def _why_not(step: Mapping[str, Any]) -> str | None:
         if answer["kind"] == "approval" and answer["outcome"] != "decided":
             return f"the approval {answer['outcome']}: not executed"
         if decision.get("type") == "reject":
-            return f"rejected by {decision.get('by')}: {decision.get('message') or decision.get('reason') or 'no reason'}"
+            why = decision.get("message") or decision.get("reason") or "no reason given"
+            return f"rejected by {decision.get('by')}: {why}"
         if decision.get("type") == "respond":
             return None
     return f"{verdict['rule']}: {verdict['reason']}" if verdict.get("kind") == "deny" else None
