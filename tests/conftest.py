@@ -1,0 +1,18 @@
+"""Shared by all tests: a place for a store, and how hypothesis searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# The same examples on every run and no deadline: a slow machine must not fail a rule that holds.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.load_profile("ci")
+
+
+@pytest.fixture
+def store_path(tmp_path: Path) -> Path:
+    """Where a test may open a store: a path in a fresh folder, no file there yet."""
+    return tmp_path / "runs.db"
