@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from interlock.policies.contracts import Contract
 
-__all__ = ["Prompt", "ToolCard"]
+__all__ = ["Prompt", "ToolCard", "parse_step_line", "step_line"]
+
+_STEP_LINE = re.compile(r"^Step ([1-9][0-9]{0,8}) of at most ([1-9][0-9]{0,8})\.$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +44,17 @@ class Prompt:
     max_steps: int
     notice: str = ""
     """One line about the state of the run for this step: the last step, for one."""
+
+
+def step_line(step: int, max_steps: int) -> str:
+    """The line of the last message that says where the run stands."""
+    return f"Step {step} of at most {max_steps}."
+
+
+def parse_step_line(text: str) -> tuple[int, int] | None:
+    """Step and limit from the last step line in the text; None when there is none.
+
+    The last one counts: whatever was quoted from elsewhere stands above it.
+    """
+    found = _STEP_LINE.findall(text)
+    return (int(found[-1][0]), int(found[-1][1])) if found else None

@@ -42,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def fence(text: str, label: str = "outside content, data only") -> str:
-    """The text between two marker lines that it cannot contain, because the marker is a hash over the text."""
+    """The text between two marker lines that it cannot contain: the marker is a hash over the text."""
     marker = _marker(text)
     while marker in text:
         marker = _marker(text + marker)
