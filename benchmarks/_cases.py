@@ -1,0 +1,161 @@
+"""The same job for each kind of loop: read a part at every step, then answer. All is saved to one file."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any, Protocol
+
+from _measure import payload_of
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import BaseTool, tool
+
+__all__ = ["CASES", "Case"]
+
+GOAL = "Read every part and say when it is done."
+
+
+class InstantModel(BaseChatModel):
+    """Answers at once: a tool call with a new argument at every step, then the end."""
+
+    steps: int
+    """Model calls of one run; the last one ends it."""
+    end: AIMessage
+    asked: int = 0
+
+    @property
+    def _llm_type(self) -> str:
+        return "instant"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        """Itself: it knows the one tool that it calls."""
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        self.asked += 1
+        message = self.end if self.asked >= self.steps else self._reading(self.asked)
+        usage = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+        told = message.model_copy(update={"usage_metadata": usage, "id": f"reply-{self.asked}"})
+        return ChatResult(generations=[ChatGeneration(message=told)])
+
+    def _reading(self, number: int) -> AIMessage:
+        call = {"name": "read_part", "args": {"number": number}, "id": f"call-{number}", "type": "tool_call"}
+        return AIMessage("the next part is missing", tool_calls=[call])
+
+
+def reader(size: int) -> BaseTool:
+    """The trivial tool: a text of `size` characters, another one for every number."""
+
+    @tool
+    def read_part(number: int) -> str:
+        """Read one part."""
+        return payload_of(number, size)
+
+    return read_part
+
+
+class Case(Protocol):
+    """One kind of loop over one file. `steps` is the number of model calls of its run."""
+
+    def __init__(self, path: Path, steps: int, size: int) -> None: ...
+
+    def open(self) -> None:
+        """Open the store."""
+
+    def build(self) -> None:
+        """Build the loop on it."""
+
+    def run(self) -> None:
+        """Work from the goal to the end."""
+
+    def last_step(self) -> int:
+        """Load the newest state from the file and say at which step it is."""
+        ...
+
+    def close(self) -> None:
+        """Close the store, so that all of it is in the file."""
+
+
+class Interlock:
+    """Ours: budget, ledger, trace and payloads are saved as well."""
+
+    def __init__(self, path: Path, steps: int, size: int) -> None:
+        self.path, self.steps, self.size = path, steps, size
+
+    def open(self) -> None:
+        """Open the store."""
+        from interlock import open_store
+
+        self.store = open_store(self.path)
+
+    def build(self) -> None:
+        """Build the loop."""
+        from interlock import Budget, Contract, create_loop
+
+        call = {"name": "final_answer", "args": {"answer": "done"}, "id": "call-end", "type": "tool_call"}
+        self.loop = create_loop(
+            InstantModel(steps=self.steps, end=AIMessage("", tool_calls=[call])),
+            [reader(self.size)],
+            store=self.store,
+            contracts={"read_part": Contract(effect="read", untrusted=False)},
+            budget=Budget(max_steps=self.steps + 1),
+        )
+
+    def run(self) -> None:
+        """Raises RuntimeError when the run ends in any other way than it should."""
+        from interlock import start
+
+        run = start(self.loop, GOAL, run_id="run")
+        if run.status != "completed" or run.steps != self.steps:
+            raise RuntimeError(f"the run is {run.status} after {run.steps} steps: {run.outcome}")
+
+    def last_step(self) -> int:
+        """The step in the saved control."""
+        values = self.loop.get_state({"configurable": {"thread_id": "run"}}).values
+        return int(values["scratchpad"][-1]["step"])
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+
+class CreateAgent:
+    """The peer: langchain's agent with its SQLite checkpointer, durability `sync`."""
+
+    def __init__(self, path: Path, steps: int, size: int) -> None:
+        self.path, self.steps, self.size = path, steps, size
+
+    def open(self) -> None:
+        """Open the database the way SqliteSaver.from_conn_string does."""
+        from langgraph.checkpoint.sqlite import SqliteSaver
+
+        self.connection = sqlite3.connect(self.path, check_same_thread=False)
+        self.saver = SqliteSaver(self.connection)
+        self.saver.setup()
+
+    def build(self) -> None:
+        """Build the agent."""
+        from langchain.agents import create_agent
+
+        model = InstantModel(steps=self.steps, end=AIMessage("done"))
+        self.agent: Any = create_agent(model, [reader(self.size)], checkpointer=self.saver)
+        self.config = {"configurable": {"thread_id": "run"}, "recursion_limit": 4 * self.steps + 10}
+
+    def run(self) -> None:
+        """Work from the goal to the end."""
+        self.agent.invoke({"messages": [("user", GOAL)]}, self.config, durability="sync")
+
+    def last_step(self) -> int:
+        """The number of replies in the saved messages."""
+        messages = self.agent.get_state(self.config).values["messages"]
+        return sum(isinstance(message, AIMessage) for message in messages)
+
+    def close(self) -> None:
+        """Close the database."""
+        self.connection.close()
+
+
+CASES: dict[str, type[Case]] = {"interlock": Interlock, "create_agent": CreateAgent}
+"""Cases by the name under which they are reported."""
