@@ -1,0 +1,79 @@
+"""How a checkpoint becomes bytes: a strict serializer, then deflate with a dictionary of the thread's own.
+
+Successive checkpoints of a run differ in a few numbers. A dictionary made of the first ones leaves little
+more than the difference.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+__all__ = ["DICTIONARY_BYTES", "Packer", "strict_serializer"]
+
+WINDOW_BITS = 13
+"""Deflate looks back 8 KB: enough for the dictionary, and its tables are cheap to set up."""
+MEMORY_LEVEL = 5
+DICTIONARY_BYTES = 7_936
+"""Largest dictionary: the window less what deflate keeps for itself."""
+SAMPLES = 10
+"""Values after which a thread's dictionary is made: the first step of a loop."""
+
+PLAIN, DEFLATED, WITH_DICTIONARY = b"\x00", b"\x01", b"\x02"
+
+
+def strict_serializer() -> JsonPlusSerializer:
+    """LangGraph's serializer without pickle and without foreign classes: what it does not know stays data."""
+    return JsonPlusSerializer(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=None)
+
+
+class Packer:
+    """Packs the values of one thread. Not thread-safe: the store's lock guards it."""
+
+    def __init__(self, dictionary: bytes | None) -> None:
+        self.dictionary = dictionary
+        self._samples = b""
+        self._seen = 0
+
+    def pack(self, raw: bytes) -> bytes:
+        """The bytes to store; the first one says how the rest is packed."""
+        if self.dictionary is not None:
+            squeezer = zlib.compressobj(
+                1, zlib.DEFLATED, -WINDOW_BITS, MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, self.dictionary
+            )
+            packed = WITH_DICTIONARY + squeezer.compress(raw) + squeezer.flush()
+        else:
+            squeezer = zlib.compressobj(1, zlib.DEFLATED, -WINDOW_BITS, MEMORY_LEVEL)
+            packed = DEFLATED + squeezer.compress(raw) + squeezer.flush()
+            self._samples = (self._samples + raw)[-DICTIONARY_BYTES:]
+            self._seen += 1
+        return packed if len(packed) <= len(raw) else PLAIN + raw
+
+    def new_dictionary(self) -> bytes | None:
+        """The dictionary that this thread should have from now on; None while it is too early."""
+        return self._samples if self.dictionary is None and self._seen >= SAMPLES else None
+
+    @staticmethod
+    def needs_dictionary(body: bytes) -> bool:
+        """True when `body` can only be unpacked with the thread's dictionary."""
+        return body[:1] == WITH_DICTIONARY
+
+    def unpack(self, body: bytes) -> bytes:
+        """What `pack` was given. Raises zlib.error when they are damaged or the dictionary is missing."""
+        kind, packed = body[:1], body[1:]
+        if kind == PLAIN:
+            return packed
+        if kind == WITH_DICTIONARY:
+            if self.dictionary is None:
+                raise zlib.error("the dictionary is missing")
+            return _inflate(zlib.decompressobj(-WINDOW_BITS, self.dictionary), packed)
+        return _inflate(zlib.decompressobj(-WINDOW_BITS), packed)
+
+
+def _inflate(inflater: Any, packed: bytes) -> bytes:
+    raw: bytes = inflater.decompress(packed) + inflater.flush()
+    if not inflater.eof:
+        raise zlib.error("the bytes are cut off")
+    return raw
