@@ -92,3 +92,11 @@ def test_the_wheel_alone_imports_and_runs_from_an_empty_folder(wheel: Path, tmp_
     code = "from interlock import *; import interlock; print(interlock.__file__)"
     assert run(python, "-I", "-c", code, cwd=empty).startswith(str(site))
     assert "resume" in run(python, "-I", "-m", "interlock", "--help", cwd=empty)
+
+
+def test_importing_interlock_loads_neither_langgraph_nor_langchain_until_a_name_is_used(
+    tmp_path: Path,
+) -> None:
+    code = "import sys, interlock; print([m for m in sys.modules if m.partition('.')[0] in {heavy}])"
+    heavy = {"langgraph", "langchain_core", "pydantic", "sqlite_utils", "openai", "rich"}
+    assert run(sys.executable, "-c", code.replace("{heavy}", repr(heavy)), cwd=tmp_path) == "[]\n"
