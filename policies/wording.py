@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock.policies.contracts import ArgumentRule, Contract
+from interlock.policies.observations import Observation
 from interlock.policies.prompt import Prompt, ToolCard, step_line
+from interlock.policies.steps import Settled, StepRecord
 from interlock.policies.text import fence, visible
 
 __all__ = ["closing_text", "correction_text", "goal_text", "observation_text", "system_text", "tool_text"]
@@ -47,28 +49,30 @@ def tool_text(card: ToolCard) -> str:
     return visible(f"{card.description.strip()}\n[{'; '.join(_contract_words(card.contract))}]".strip())
 
 
-def observation_text(record: Mapping[str, Any]) -> str:
-    """What a step came to (dumped StepRecord): status, what people decided, and the result.
+def observation_text(record: StepRecord) -> str:
+    """What a step came to: status, what people decided, and the result.
 
     The result of a tool with outside content stands in a fence.
     """
-    seen: Mapping[str, Any] = record.get("observation") or {}
-    head = [f"status: {seen.get('status', 'unknown_outcome')}"]
-    head += [f"person: {_json(answer)}" for answer in _answers(record)]
-    body = [f"summary: {seen.get('summary', 'no observation was recorded')}"]
-    body += [f"{name}: {_json(seen[name])}" for name in ("entities", "next_actions") if seen.get(name)]
-    if seen.get("raw_ref") and seen.get("size_before", 0) > seen.get("size_after", 0):
-        head.append(f"shortened: {seen['size_before']} bytes in all, raw_ref {seen['raw_ref']}")
+    seen = record.observation or Observation(status="unknown_outcome", summary="nothing was observed")
+    head = [f"status: {seen.status}"]
+    head += [f"person: {_json(_told(answer, seen.summary))}" for answer in record.answers]
+    if seen.raw_ref and seen.size_before > seen.size_after:
+        head.append(f"shortened: {seen.size_before} bytes in all, raw_ref {seen.raw_ref}")
+    body = [f"summary: {seen.summary}"]
+    if seen.entities:
+        body.append(f"entities: {_json(seen.entities)}")
+    if seen.next_actions:
+        body.append(f"next_actions: {_json(seen.next_actions)}")
     text = visible("\n".join(body))
-    return "\n".join([visible("\n".join(head)), fence(text) if seen.get("trust") == "untrusted" else text])
+    return "\n".join([visible("\n".join(head)), fence(text) if seen.trust == "untrusted" else text])
 
 
-def correction_text(record: Mapping[str, Any]) -> str:
-    """What the model is told about a reply that was no decision (dumped StepRecord)."""
-    problem = str((record.get("invalid") or {}).get("problem", "it was no decision"))
-    more = (record.get("observation") or {}).get("next_actions") or []
-    lines = [f"Nothing ran: {problem}", *(str(item) for item in more), "Propose exactly one action."]
-    return visible("\n".join(lines))
+def correction_text(record: StepRecord) -> str:
+    """What the model is told about a reply that was no decision."""
+    problem = record.invalid.problem if record.invalid else "it was no decision"
+    more = record.observation.next_actions if record.observation else []
+    return visible("\n".join([f"Nothing ran: {problem}", *more, "Propose exactly one action."]))
 
 
 def closing_text(prompt: Prompt) -> str:
@@ -102,19 +106,20 @@ def _missing(prompt: Prompt) -> list[str]:
     return list((decision or {}).get("missing_info") or [])
 
 
-def _answers(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What people decided in this step; a text that the observation already holds is not said twice."""
-    summary = str((record.get("observation") or {}).get("summary", ""))
-    told: list[dict[str, Any]] = []
-    for answer in record.get("answers") or []:
-        decision = answer.get("decision") or {"type": answer.get("outcome")}
-        one = {"question": answer.get("kind"), "decision": decision.get("type"), "by": decision.get("by")}
-        message = decision.get("message")
-        one["message"] = None if message and message in summary else message
-        one["reason"] = decision.get("reason")
-        one["arguments"] = decision.get("arguments")
-        told.append({key: value for key, value in one.items() if value is not None})
-    return told
+def _told(answer: Settled, summary: str) -> dict[str, Any]:
+    """What a person decided; a text that the observation already holds is not said twice."""
+    given = answer.decision
+    if given is None:
+        return {"question": answer.kind, "decision": answer.outcome}
+    told = {
+        "question": answer.kind,
+        "decision": given.type,
+        "by": given.by,
+        "message": None if given.message and given.message in summary else given.message,
+        "reason": given.reason,
+        "arguments": given.arguments,
+    }
+    return {key: value for key, value in told.items() if value is not None}
 
 
 def _contract_words(contract: Contract) -> list[str]:
@@ -134,7 +139,7 @@ def _contract_words(contract: Contract) -> list[str]:
 
 
 def _rule_words(rule: ArgumentRule) -> str:
-    words = []
+    words: list[str] = []
     if rule.allowed is not None:
         words.append(f"is one of {_json(rule.allowed)}")
     if rule.pattern is not None:

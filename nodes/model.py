@@ -1,0 +1,232 @@
+"""The model as a port: a prompt goes in, one reply comes out, whatever the model or its server does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable
+from langgraph.errors import GraphBubbleUp
+from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+
+from interlock.nodes.clients import prepared
+from interlock.nodes.protocols.base import WireProtocol, invalid
+from interlock.nodes.protocols.plain_json import PlainJson
+from interlock.nodes.protocols.reading import (
+    characters,
+    cut_off,
+    estimate,
+    provider_of,
+    raw_of,
+    refusal_of,
+    tokens_of,
+)
+from interlock.nodes.protocols.rendering import Renderer
+from interlock.nodes.protocols.tools import ToolCalling
+from interlock.nodes.retries import charged, is_transport_fault, wait_for
+from interlock.policies.controls import check_names
+from interlock.policies.errors import BadLoop
+from interlock.policies.prompt import Prompt, ToolCard
+from interlock.policies.replies import ModelFailure, Reply, Tokens
+from interlock.policies.text import bounded
+
+__all__ = ["ChatModel", "ProtocolName"]
+
+ProtocolName = Literal["tools", "json_schema", "json"]
+PROTOCOLS: dict[str, Callable[[], WireProtocol]] = {"tools": ToolCalling, "json": PlainJson}
+FAILURE_LIMIT = 2000
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call that is being made."""
+
+    messages: list[BaseMessage]
+    runnable: Runnable[Any, Any]
+    tools: Sequence[ToolCard]
+    failed: list[BaseException] = field(default_factory=list[BaseException])
+    """Faults of the attempts so far."""
+
+    def characters(self) -> int:
+        """Characters of the prompt, tools included."""
+        schemas = sum(
+            len(card.description) + len(json.dumps(card.schema, default=str)) for card in self.tools
+        )
+        return characters(self.messages) + schemas
+
+
+class ChatModel:
+    """A LangChain chat model that yields decisions.
+
+    Args:
+        model: any chat model. It is copied; the copy neither streams nor retries on its own.
+        protocol: how decisions are asked for; by default `tools` when the model can bind tools, else `json`.
+        attempts: calls at most for one decision, at least 1. Only transport faults are tried again.
+        max_wait_s: longest wait between two attempts, seconds, also where a server asks for more.
+        sleep, asleep: how to wait, for tests.
+
+    Raises:
+        BadLoop: the protocol is unknown, or a bound is out of range.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        protocol: ProtocolName | None = None,
+        *,
+        attempts: int = 3,
+        max_wait_s: float = 30.0,
+        sleep: Callable[[float], None] = time.sleep,
+        asleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if attempts < 1 or max_wait_s <= 0:
+            raise BadLoop("attempts must be at least 1 and max_wait_s above 0")
+        self._model = prepared(model)
+        self._protocol = _protocol(model, protocol)
+        self._renderer = Renderer(self._protocol)
+        self._attempts, self._max_wait_s = attempts, max_wait_s
+        self._sleep, self._asleep = sleep, asleep
+        self._cap = _cap(model)
+        self._bound: tuple[list[ToolCard], Runnable[Any, Any]] | None = None
+
+    @property
+    def protocol(self) -> str:
+        """How decisions are asked for."""
+        return self._protocol.name
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        named = (getattr(self._model, field, None) for field in ("model_name", "model", "name"))
+        return next((str(name) for name in named if name), type(self._model).__name__)
+
+    def decide(self, prompt: Prompt) -> Reply:
+        """One decision. What the model or its server does wrong is in the reply, never raised.
+
+        Raises:
+            BadLoop: a tool has the name of a control proposal.
+        """
+        call = self._call(prompt)
+        retrying = Retrying(sleep=self._sleep, **self._bounds(call))
+        try:
+            message: Any = retrying(call.runnable.invoke, call.messages)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            return self._failed(error, call)
+        return self._reply(message, call)
+
+    async def adecide(self, prompt: Prompt) -> Reply:
+        """`decide` for a running event loop."""
+        call = self._call(prompt)
+        retrying = AsyncRetrying(sleep=self._asleep, **self._bounds(call))
+        try:
+            message: Any = await retrying(call.runnable.ainvoke, call.messages)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            return self._failed(error, call)
+        return self._reply(message, call)
+
+    def _call(self, prompt: Prompt) -> _Call:
+        return _Call(self._renderer.messages(prompt), self._runnable(prompt.tools), prompt.tools)
+
+    def _runnable(self, tools: Sequence[ToolCard]) -> Runnable[Any, Any]:
+        """The model with its tools bound, built anew only when the tools differ from the last ones."""
+        bound = self._bound
+        if bound is None or bound[0] != list(tools):
+            check_names(card.name for card in tools)
+            bound = self._bound = (list(tools), self._protocol.bind(self._model, tools))
+        return bound[1]
+
+    def _bounds(self, call: _Call) -> dict[str, Any]:
+        def failed(state: RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome else None
+            if error is not None:
+                call.failed.append(error)
+
+        def wait(state: RetryCallState) -> float:
+            return wait_for(state, self._max_wait_s)
+
+        return {
+            "stop": stop_after_attempt(self._attempts),
+            "retry": retry_if_exception(is_transport_fault),
+            "wait": wait,
+            "before_sleep": failed,
+            "reraise": True,
+        }
+
+    def _failed(self, error: Exception, call: _Call) -> Reply:
+        call.failed.append(error)
+        tries = f" after {len(call.failed)} attempts" if len(call.failed) > 1 else ""
+        text = bounded(f"the model call failed{tries}: {_named(error)}", FAILURE_LIMIT)
+        return Reply(
+            failure=ModelFailure(reason="model_error", text=text),
+            tokens=_spent(call, None),
+            model=self.name,
+            protocol=self.protocol,
+            attempts=len(call.failed),
+        )
+
+    def _reply(self, message: Any, call: _Call) -> Reply:
+        if not isinstance(message, AIMessage):
+            return self._failed(
+                TypeError(f"the model gave a {type(message).__name__}, not an AIMessage"), call
+            )
+        common: dict[str, Any] = {
+            "tokens": _spent(call, tokens_of(message, call.characters)),
+            "model": str(message.response_metadata.get("model_name") or self.name),
+            "protocol": self.protocol,
+            "attempts": len(call.failed) + 1,
+            "provider": provider_of(message),
+        }
+        if (refusal := refusal_of(message)) is not None:
+            text = bounded(f"the model refused: {refusal}", FAILURE_LIMIT)
+            return Reply(failure=ModelFailure(reason="refused", text=text), **common)
+        if cut_off(message, self._cap):
+            return Reply(invalid=invalid(_CUT, raw_of(message)).invalid, **common)
+        parsed = self._protocol.parse(message, call.tools)
+        return Reply(decision=parsed.decision, invalid=parsed.invalid, notes=list(parsed.notes), **common)
+
+
+_CUT = "the reply was cut off at the limit of output tokens, so nothing of it ran; reply again, shorter"
+
+
+def _protocol(model: BaseChatModel, name: ProtocolName | None) -> WireProtocol:
+    if name is None:
+        name = "tools" if type(model).bind_tools is not BaseChatModel.bind_tools else "json"
+    if name not in PROTOCOLS:
+        raise BadLoop(f"the protocol {name!r} is not known; known are: {', '.join(PROTOCOLS)}")
+    if name == "tools" and type(model).bind_tools is BaseChatModel.bind_tools:
+        raise BadLoop(f"{type(model).__name__} cannot bind tools; use the protocol 'json'")
+    return PROTOCOLS[name]()
+
+
+def _cap(model: BaseChatModel) -> int | None:
+    """Output tokens that the model may use for one reply, where it says so."""
+    for name in ("max_completion_tokens", "max_output_tokens", "max_tokens"):
+        value = getattr(model, name, None)
+        if isinstance(value, int) and value > 0:
+            return value
+    return None
+
+
+def _spent(call: _Call, last: Tokens | None) -> Tokens:
+    """Tokens of all attempts: failed ones that may have been charged count their prompt, estimated."""
+    failed = sum(charged(error) for error in call.failed)
+    known = last or Tokens()
+    if not failed:
+        return known
+    lost = failed * estimate(call.characters())
+    return known.model_copy(update={"input": known.input + lost, "estimated": True})
+
+
+def _named(error: BaseException) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
