@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
@@ -19,6 +19,7 @@ from interlock.graphs.loop import Loop, deps_of
 from interlock.nodes.answers import answer_of, check_answer
 from interlock.nodes.deps import Deps
 from interlock.nodes.ports import Ports
+from interlock.policies.control import Phase
 from interlock.policies.errors import (
     BadLoop,
     LoopBroken,
@@ -32,6 +33,7 @@ from interlock.policies.outcomes import Outcome
 from interlock.policies.questions import Approval, HumanDecision, Question
 from interlock.policies.runs import Run, RunRow
 from interlock.policies.steps import merge_steps
+from interlock.policies.transitions import LEGAL
 
 __all__ = ["Event", "acancel", "aresume", "astart", "cancel", "inspect", "resume", "start"]
 
@@ -128,7 +130,11 @@ def resume(
     deps = deps_of(loop)
     row = _resumable(loop, deps, run_id)
     with deps.store.runs.lease(run_id):
-        entry = _entry(loop.get_state(_config(run_id)), deps, row, decision, approval_id)
+        snapshot = loop.get_state(_config(run_id))
+        if strayed := _strayed(snapshot):
+            loop.update_state(_config(run_id), {}, as_node=strayed)
+            snapshot = loop.get_state(_config(run_id))
+        entry = _entry(snapshot, deps, row, decision, approval_id)
         return entry if isinstance(entry, Run) else _drive(loop, run_id, entry.input, on_event, entry.known)
 
 
@@ -144,7 +150,11 @@ async def aresume(
     deps = deps_of(loop)
     row = _resumable(loop, deps, run_id)
     with deps.store.runs.lease(run_id):
-        entry = _entry(await loop.aget_state(_config(run_id)), deps, row, decision, approval_id)
+        snapshot = await loop.aget_state(_config(run_id))
+        if strayed := _strayed(snapshot):
+            await loop.aupdate_state(_config(run_id), {}, as_node=strayed)
+            snapshot = await loop.aget_state(_config(run_id))
+        entry = _entry(snapshot, deps, row, decision, approval_id)
         return (
             entry
             if isinstance(entry, Run)
@@ -234,7 +244,7 @@ def _entry(
     snapshot: StateSnapshot, deps: Deps, row: RunRow, decision: HumanDecision | None, approval_id: str | None
 ) -> _Entry | Run:
     """The input that takes the run on, or where it stands when it has to wait."""
-    if snapshot.created_at is None:  # the process died before the first checkpoint
+    if not snapshot.values.get("control"):  # the process died before the first node had finished
         if decision is not None:
             raise NothingToDecide(f"run {row.run_id} asks nothing; resume it without a decision")
         return _Entry({"goal": row.goal}, {})
@@ -246,6 +256,17 @@ def _entry(
     if waiting and not deps.store.runs.cancel_requested(row.run_id):
         return inspect(deps.store, row.run_id)
     return _Entry(None, snapshot.values)
+
+
+def _strayed(snapshot: StateSnapshot) -> Phase | None:
+    """The phase to go on from, when new input sent the graph to a node that may not follow it.
+
+    LangGraph drops the open tasks of a thread that is given new input; the run itself still stands where it was.
+    """
+    control, ended = snapshot.values.get("control"), snapshot.values.get("outcome")
+    if not control or ended or not snapshot.next or snapshot.next[0] in LEGAL[control.get("phase")]:
+        return None
+    return cast(Phase, control["phase"])
 
 
 def _answer(
@@ -289,7 +310,7 @@ def _still_open(asked: Interrupt, deps: Deps) -> bool:
 
 
 def _check_alive(snapshot: StateSnapshot, deps: Deps, run_id: str) -> None:
-    if not snapshot.next and not snapshot.values.get("outcome"):
+    if not snapshot.tasks and not snapshot.values.get("outcome"):
         raise LoopBroken(
             f"run {run_id} has no next node and no outcome: "
             "an edge failed or led to a node that does not exist"

@@ -19,6 +19,11 @@ SNAPSHOT_EVERY = 5_000
 allows, because full copies are what makes a file grow quadratically."""
 
 
+def first(known: str, new: str) -> str:
+    """The goal that the run was started with: later input never changes it."""
+    return known or new
+
+
 class LoopInput(TypedDict):
     """What a run starts with."""
 
@@ -36,7 +41,7 @@ class LoopOutput(TypedDict):
 class LoopState(TypedDict, total=False):
     """Everything that is saved about a run."""
 
-    goal: str
+    goal: Annotated[str, first]
     control: dict[str, Any]
     """The dumped Control: where the run stands. Small, rewritten by every node."""
     scratchpad: Annotated[list[dict[str, Any]], DeltaChannel(merge_steps, snapshot_frequency=SNAPSHOT_EVERY)]

@@ -12,7 +12,7 @@ from interlock.nodes.tools import BoundTool
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.canonical import ArgumentsError
 from interlock.policies.control import Control
-from interlock.policies.errors import BadLoop, LoopChanged
+from interlock.policies.errors import BadLoop, LoopChanged, RunFinished
 from interlock.policies.limits import before_model
 from interlock.policies.outcomes import Reason
 from interlock.policies.prompt import Prompt, ToolCard
@@ -28,6 +28,7 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
     """One decision of the model, or the reason why the model is not asked.
 
     Raises:
+        RunFinished: new input was sent to a run that has ended.
         LoopChanged: the run was started by a loop with other tools, contracts or policy.
         IllegalTransition: think does not follow the phase that finished last.
     """
@@ -50,6 +51,8 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
 
 async def _begin(state: State, deps: Deps, run_id: str) -> Visit:
     """The visit; on the first pass the run gets its row before the first model call."""
+    if ended := state.get("outcome"):
+        raise RunFinished(f"this run ended ({ended['status']}, {ended['reason']}); a new task needs a new id")
     if state.get("control"):
         visit = enter("think", state, deps)
         if visit.control.fingerprint != deps.fingerprint:

@@ -10,9 +10,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command
 
-from interlock import contract, create_loop, open_store
+from interlock import HumanDecision, contract, create_loop, open_store, resume, start
 from interlock.graphs.loop import DURABILITY_KEY
-from interlock.policies.errors import BadLoop
+from interlock.policies.errors import RunFinished
 from interlock.policies.transitions import IllegalTransition
 from interlock.testing import EffectCounter, ScriptedModel, answer, call
 
@@ -66,8 +66,23 @@ def test_new_input_on_a_finished_thread_is_refused(tmp_path: Path, effects: Effe
         loop = create_loop(ScriptedModel([answer("ok")]), [], store=store)
         config: Any = {"configurable": {"thread_id": "t"}}
         loop.invoke({"goal": "one"}, config)
-        with pytest.raises((BadLoop, IllegalTransition)):
+        with pytest.raises(RunFinished, match="a new task needs a new id"):
             loop.invoke({"goal": "two"}, config)
+
+
+def test_new_input_to_a_waiting_run_is_refused_and_its_question_is_not_lost(
+    tmp_path: Path, effects: EffectCounter
+) -> None:
+    with open_store(tmp_path / "runs.db") as store:
+        loop = create_loop(scripted(), [restart_tool(effects)], store=store)
+        question = start(loop, "restart a", run_id="t").pending[0]["approval_id"]
+        with pytest.raises(IllegalTransition):
+            loop.invoke({"goal": "something else"}, {"configurable": {"thread_id": "t"}})
+        waiting = resume(loop, "t")
+        assert waiting.pending[0]["approval_id"] == question
+        assert resume(loop, "t", HumanDecision(type="approve")).status == "completed"
+        assert loop.get_state({"configurable": {"thread_id": "t"}}).values["goal"] == "restart a"
+        assert effects.keys("restart") == ["a"]
 
 
 class Parent(TypedDict, total=False):
