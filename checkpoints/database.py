@@ -19,8 +19,8 @@ MEMORY = ":memory:"
 """Path of a store that ends with its process."""
 
 Synchronous = Literal["NORMAL", "FULL"]
-"""`FULL`: a commit is on the disk when it returns. `NORMAL`: it survives the death of the process, but a power
-cut may take the last commits with it; the file is never corrupt."""
+"""`FULL`: a commit is on the disk when it returns. `NORMAL`: it survives the death of the process; a power
+cut may take the last commits with it. Neither ever corrupts the file."""
 
 
 class Database:

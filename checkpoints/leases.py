@@ -73,7 +73,7 @@ def alive(row: sqlite3.Row, now: datetime) -> bool:
     if started is None:
         return False
     # A process known by its start time is the holder, however late its renewal: it may be suspended, and two
-    # drivers of one run are worse than a wait. Without start times the number may be another process's by now.
+    # drivers of one run are worse than a wait. Without start times the number may be another's by now.
     return started == row["pid_started"] if started else fresh
 
 

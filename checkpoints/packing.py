@@ -32,24 +32,30 @@ def strict_serializer() -> JsonPlusSerializer:
 class Packer:
     """Packs the values of one thread. Not thread-safe: the store's lock guards it."""
 
-    def __init__(self, dictionary: bytes | None) -> None:
-        self.dictionary = dictionary
+    def __init__(self) -> None:
+        self.dictionary: bytes | None = None
+        self._prepared = zlib.compressobj(1, zlib.DEFLATED, -WINDOW_BITS, MEMORY_LEVEL)
         self._samples = b""
         self._seen = 0
 
+    def use(self, dictionary: bytes) -> None:
+        """Pack with this dictionary from now on."""
+        self.dictionary = dictionary
+        # Prepared once and copied for each value: reading the dictionary costs more than packing does.
+        self._prepared = zlib.compressobj(
+            1, zlib.DEFLATED, -WINDOW_BITS, MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, dictionary
+        )
+
     def pack(self, raw: bytes) -> bytes:
         """The bytes to store; the first one says how the rest is packed."""
-        if self.dictionary is not None:
-            squeezer = zlib.compressobj(
-                1, zlib.DEFLATED, -WINDOW_BITS, MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, self.dictionary
-            )
-            packed = WITH_DICTIONARY + squeezer.compress(raw) + squeezer.flush()
-        else:
-            squeezer = zlib.compressobj(1, zlib.DEFLATED, -WINDOW_BITS, MEMORY_LEVEL)
-            packed = DEFLATED + squeezer.compress(raw) + squeezer.flush()
+        deflate = self._prepared.copy()
+        packed = deflate.compress(raw) + deflate.flush()
+        if self.dictionary is None:
             self._samples = (self._samples + raw)[-DICTIONARY_BYTES:]
             self._seen += 1
-        return packed if len(packed) <= len(raw) else PLAIN + raw
+        if len(packed) >= len(raw):
+            return PLAIN + raw
+        return (DEFLATED if self.dictionary is None else WITH_DICTIONARY) + packed
 
     def new_dictionary(self) -> bytes | None:
         """The dictionary that this thread should have from now on; None while it is too early."""

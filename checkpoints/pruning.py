@@ -29,7 +29,7 @@ ENDED = """
 def prune(database: Database, saver: LoopSaver, clock: Clock, before: datetime) -> int:
     """Delete runs that ended before a time, in one transaction. Raises StoreError when the file fails.
 
-    A run without an outcome or with an open question stays, and so does every payload that is still referred to.
+    A run without an outcome or with an open question stays, and so does a payload that is still referred to.
 
     Returns:
         How many runs were deleted.

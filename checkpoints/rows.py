@@ -144,8 +144,12 @@ def fold_writes(batches: Iterable[Batch]) -> list[PendingWrite]:
     Batches come in the order in which they were saved. An ordinary write is kept as first saved under its
     position; a batch of special ones only (interrupt, resume, error) replaces what was there.
     """
+    saved = list(batches)
+    if len(saved) == 1 and not any(channel in WRITES_IDX_MAP for channel, _ in saved[0][2]):
+        # The usual case, thousands of times when a long run is resumed: one task, nothing to decide.
+        return [(id_text(saved[0][0]), channel, value) for channel, value in saved[0][2]]
     kept: dict[tuple[str, int], tuple[str, str, Any]] = {}
-    for task, path, batch in batches:
+    for task, path, batch in saved:
         replaces = all(channel in WRITES_IDX_MAP for channel, _ in batch)
         for position, (channel, value) in enumerate(batch):
             key = (id_text(task), WRITES_IDX_MAP.get(channel, position))

@@ -14,7 +14,7 @@
 
 Times are UTC, ISO 8601. Ids of checkpoints are 16 bytes when they are UUIDs (these sort like their text),
 else text. The file has SQLite's application id `ILCK`. Applied migrations stand in `_sqlite_migrations` (of
-sqlite-utils) under the set `interlock`; a file with one that this version does not know is newer, and refused.
+sqlite-utils) under the set `interlock`; a file with one that this version does not know is refused as newer.
 """
 
 from __future__ import annotations

@@ -51,9 +51,9 @@ class Threads:
         if known is None or known.id != row["id"]:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            known = self._known[name, ns] = Thread(row["id"], name, ns, Packer(None))
+            known = self._known[name, ns] = Thread(row["id"], name, ns, Packer())
         if known.packer.dictionary is None and row["dictionary"] is not None:
-            known.packer.dictionary = zlib.decompress(row["dictionary"])
+            known.packer.use(zlib.decompress(row["dictionary"]))
         return known
 
     def forget(self, name: str, ns: str) -> None:
