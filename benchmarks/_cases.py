@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool, tool
+from langgraph.graph import END, START, StateGraph
 
 __all__ = ["CASES", "Case"]
 
@@ -157,5 +158,77 @@ class CreateAgent:
         self.connection.close()
 
 
-CASES: dict[str, type[Case]] = {"interlock": Interlock, "create_agent": CreateAgent}
+class SuperSteps:
+    """LangGraph alone on our store: four nodes a step that write what ours write and do nothing else.
+
+    The difference to `interlock` is what the loop itself costs; the rest is LangGraph and the checkpointer.
+    """
+
+    NODES = ("think", "authorize", "execute", "normalize")
+
+    def __init__(self, path: Path, steps: int, size: int) -> None:
+        self.path, self.steps = path, steps
+
+    def open(self) -> None:
+        """Open the store."""
+        from interlock import open_store
+
+        self.store = open_store(self.path)
+
+    def build(self) -> None:
+        """Build the graph: a ring of nodes that the last one leaves."""
+        from interlock.graphs.state import LoopState
+
+        graph: Any = StateGraph(LoopState)
+        for name in self.NODES:
+            graph.add_node(name, self._node(name))
+        graph.add_edge(START, "think")
+        for name, following in zip(self.NODES, self.NODES[1:], strict=False):
+            graph.add_conditional_edges(name, self._always(following), [following])
+        graph.add_conditional_edges("normalize", self._on, ["think", END])
+        self.graph = graph.compile(checkpointer=self.store.checkpointer)
+        self.config = {"configurable": {"thread_id": "run"}, "recursion_limit": 4 * self.steps + 10}
+
+    def _node(self, name: str) -> Any:
+        def node(state: dict[str, Any]) -> dict[str, Any]:
+            control: dict[str, Any] = state.get("control") or {
+                "goal": GOAL,
+                "step": 0,
+                "fingerprint": "f" * 32,
+                "calls": {},
+            }
+            step = control["step"] + (name == "think")
+            part = {"step": step, "phases": {name: 0.5}, name: "x" * 250}
+            return {"control": {**control, "step": step, "phase": name}, "scratchpad": [part]}
+
+        return node
+
+    def _always(self, following: str) -> Any:
+        def edge(state: dict[str, Any]) -> str:
+            return following
+
+        return edge
+
+    def _on(self, state: dict[str, Any]) -> str:
+        return "think" if state["control"]["step"] < self.steps else END
+
+    def run(self) -> None:
+        """Go round once for every step."""
+        for _ in self.graph.stream({"goal": GOAL}, self.config, stream_mode="updates", durability="sync"):
+            pass
+
+    def last_step(self) -> int:
+        """The step in the saved control."""
+        return int(self.graph.get_state(self.config).values["scratchpad"][-1]["step"])
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+
+CASES: dict[str, type[Case]] = {
+    "interlock": Interlock,
+    "create_agent": CreateAgent,
+    "supersteps": SuperSteps,
+}
 """Cases by the name under which they are reported."""
