@@ -15,6 +15,7 @@ from interlock.nodes.plain import to_plain
 
 from interlock.nodes.deps import Deps
 from interlock.nodes.tools import BoundTool
+from interlock.nodes.workers import in_thread
 from interlock.policies.observations import Status
 
 __all__ = ["Call", "Called", "call_tool"]
@@ -80,30 +81,26 @@ def _synchronous(call: Call) -> Callable[[], Any]:
     """A thread of its own bounds the call. A sync tool cannot be cancelled: it may still land its effect."""
 
     def run() -> Any:
-        future: Future[Any] = Future()
         context = copy_context()
         timed_out = threading.Event()
 
-        def work() -> None:
-            try:
-                future.set_result(context.run(lambda: to_plain(call.tool.tool.invoke(call.inputs()))))
-            except BaseException as error:  # handed to the waiting node, control flow included
-                future.set_exception(error)
+        def work() -> Any:
+            return context.run(lambda: to_plain(call.tool.tool.invoke(call.inputs())))
+
+        def ended(future: Future[Any]) -> None:
             if timed_out.is_set() and call.late is not None:
                 call.late(_in_short(future))
 
-        threading.Thread(target=work, name=f"tool-{call.tool.name}", daemon=True).start()
+        future = in_thread(work)
         try:
             return future.result(timeout=call.tool.contract.timeout_s)
         except TimeoutError:
             if future.done():
-                raise
-            timed_out.set()
-            if future.done():
                 return future.result()
-            raise TimeoutError(
-                f"{call.tool.name} did not answer within {call.tool.contract.timeout_s:g} s"
-            ) from None
+        timed_out.set()
+        future.add_done_callback(ended)
+        limit = call.tool.contract.timeout_s
+        raise TimeoutError(f"{call.tool.name} did not answer within {limit:g} s")
 
     return run
 
