@@ -35,6 +35,9 @@ def execute(path: Path) -> None:
             notebook,
             timeout=CELL_TIMEOUT_S,
             kernel_name="python3",
+            extra_arguments=[
+                "--log-level=ERROR"
+            ],  # it warns of unencrypted TCP, which stays on loopback here
             resources={"metadata": {"path": folder}},
         ).execute()
 
@@ -42,8 +45,11 @@ def execute(path: Path) -> None:
 def main(names: list[str]) -> int:
     """Exit status: 1 when a notebook failed."""
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a kernel of the same name in the user's home would win
-    failed = 0
-    for path in [Path(name) for name in names] or sorted(NOTEBOOKS.glob("*.ipynb")):
+    paths = [Path(name) for name in names] or sorted(NOTEBOOKS.glob("*.ipynb"))
+    if not paths:
+        print("there is no notebook in notebooks/", file=sys.stderr)
+    failed = int(not paths)
+    for path in paths:
         began = time.monotonic()
         try:
             execute(path)
