@@ -22,9 +22,8 @@ def prepared(model: BaseChatModel) -> BaseChatModel:
 
     The user's object stays as it is.
     """
-    changes: dict[str, Any] = {"disable_streaming": True}
-    if "max_retries" in type(model).model_fields:
-        changes["max_retries"] = 0
+    settings = {"disable_streaming": True, "streaming": False, "max_retries": 0}
+    changes: dict[str, Any] = {k: v for k, v in settings.items() if k in type(model).model_fields}
     openai = _is_openai(type(model))
     if openai:
         changes |= _clients_without_retries(model)

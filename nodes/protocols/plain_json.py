@@ -65,7 +65,9 @@ class PlainJson:
             value = parse_object(wrapped.group(1) if wrapped else text)
             decision = encodable(Decision.model_validate(value, strict=True))
         except (ArgumentsError, ValidationError) as error:
-            problem = problem_of(error).replace("arguments", "the reply's fields", 1)
+            problem = problem_of(error)
+            if isinstance(error, ArgumentsError):
+                problem = problem.replace("arguments", "the reply's fields", 1)
             return invalid(f"the reply is not one JSON object with one proposal: {problem}", text)
         return Parsed(decision=decision)
 
