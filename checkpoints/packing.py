@@ -7,11 +7,13 @@ more than the difference.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
+import ormsgpack
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-__all__ = ["DICTIONARY_BYTES", "Packer", "strict_serializer"]
+__all__ = ["DICTIONARY_BYTES", "Packer", "StrictSerializer"]
 
 WINDOW_BITS = 13
 """Deflate looks back 8 KB: enough for the dictionary, and its tables are cheap to set up."""
@@ -21,12 +23,47 @@ DICTIONARY_BYTES = 7_936
 SAMPLES = 10
 """Values after which a thread's dictionary is made: the first step of a loop."""
 
+LARGE_INTEGER = 100
+"""Our mark in msgpack, beyond those that LangGraph uses."""
+
 PLAIN, DEFLATED, WITH_DICTIONARY = b"\x00", b"\x01", b"\x02"
 
 
-def strict_serializer() -> JsonPlusSerializer:
-    """LangGraph's serializer without pickle and without foreign classes: what it does not know stays data."""
-    return JsonPlusSerializer(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=None)
+class StrictSerializer(JsonPlusSerializer):
+    """LangGraph's serializer without pickle and without foreign classes: what it does not know stays data.
+
+    Integers of any size are kept; msgpack by itself ends at 64 bits.
+    """
+
+    def __init__(self) -> None:
+        known = JsonPlusSerializer(allowed_msgpack_modules=None)._unpack_ext_hook
+
+        def unpack(code: int, data: bytes) -> Any:
+            return int(data) if code == LARGE_INTEGER else known(code, data)
+
+        super().__init__(allowed_msgpack_modules=None, __unpack_ext_hook__=unpack)
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """The value's type and bytes. Raises TypeError for what is not data."""
+        try:
+            return super().dumps_typed(obj)
+        except TypeError:
+            # Looked for only now: large integers are rare, and the search costs more than the packing.
+            return super().dumps_typed(_mark_large_integers(obj))
+
+    def with_msgpack_allowlist(self, extra_allowlist: Iterable[tuple[str, ...] | type]) -> JsonPlusSerializer:
+        """This serializer: the types of a graph's state are no reason to load classes."""
+        return self
+
+
+def _mark_large_integers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _mark_large_integers(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return [_mark_large_integers(item) for item in value]
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        return ormsgpack.Ext(LARGE_INTEGER, str(value).encode())
+    return value
 
 
 class Packer:

@@ -25,7 +25,7 @@ from langgraph.checkpoint.base import (
 )
 
 from interlock.checkpoints.database import Database
-from interlock.checkpoints.packing import strict_serializer
+from interlock.checkpoints.packing import StrictSerializer
 from interlock.checkpoints.rows import Rows, matches
 from interlock.checkpoints.threads import Threads, delete_threads, id_key
 
@@ -48,7 +48,7 @@ class LoopSaver(BaseCheckpointSaver[int]):
     """
 
     def __init__(self, database: Database) -> None:
-        super().__init__(serde=strict_serializer())
+        super().__init__(serde=StrictSerializer())
         self._database = database
         self._threads = Threads()
 

@@ -1,4 +1,4 @@
-"""What the tests of the store share: records to store, a clock to set, and processes that act at the same moment."""
+"""What the tests of the store share: records, a clock to set, and processes that act at the same moment."""
 
 from __future__ import annotations
 

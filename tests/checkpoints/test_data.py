@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from interlock.checkpoints import open_store
 from interlock.policies.errors import StoreError
 
+from .helpers import at_once, workers  # noqa: TID251 (not the folder at the root)
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
@@ -95,3 +97,23 @@ def test_threads_may_share_a_store(store_path: Path) -> None:
     with open_store(store_path) as store, ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(200))) == list(range(200))
         assert len(store.runs.list(limit=1000)) == len(store.traces.steps("r")) == 200
+
+
+RECORD = """
+import sys
+from interlock.checkpoints import open_store
+store = open_store(sys.argv[1])
+print("ready", flush=True)
+for line in sys.stdin:
+    store.traces.record("r1", int(line), {"step": int(line)})
+    print("recorded", flush=True)
+"""
+
+
+def test_what_was_stored_survives_the_death_of_its_process(store_path: Path) -> None:
+    with workers(1, RECORD, str(store_path)) as (process,):
+        for step in range(1, 30):
+            assert at_once([process], str(step)) == ["recorded"]
+        process.kill()
+    with open_store(store_path, must_exist=True) as store:
+        assert [row["step"] for row in store.traces.steps("r1")] == list(range(1, 30))

@@ -13,7 +13,7 @@ from interlock.policies.effects import EffectRow
 from interlock.policies.errors import StoreError
 from interlock.policies.observations import ToolResult
 
-from .helpers import AT, LATER, at_once, intent, workers
+from .helpers import AT, LATER, at_once, intent, workers  # noqa: TID251 (not the folder at the root)
 
 OK = ToolResult(status="ok", raw_ref="a" * 64, size=3)
 
@@ -39,7 +39,12 @@ def test_a_finished_effect_gives_its_first_result_for_ever(store_path: Path) -> 
         store.ledger.retry("k1", LATER)
         known = store.ledger.begin(intent())
         assert known is not None
-        assert (known.state, known.result, known.summary, known.finished_at) == ("done", OK, "rolled back", AT)
+        assert (known.state, known.result, known.summary, known.finished_at) == (
+            "done",
+            OK,
+            "rolled back",
+            AT,
+        )
         assert known.attempts == 1
 
 
@@ -125,7 +130,8 @@ from interlock.policies.effects import EffectRow
 store = open_store(sys.argv[1])
 print("ready", flush=True)
 for line in sys.stdin:
-    row = EffectRow(key=line.strip(), run_id="r1", step=1, tool="t", arguments={}, digest="d", started_at="now")
+    known = {"run_id": "r1", "step": 1, "tool": "t", "arguments": {}, "digest": "d", "started_at": "now"}
+    row = EffectRow.load({"key": line.strip(), **known})
     print("runs" if store.ledger.begin(row) is None else "known", flush=True)
 """
 
