@@ -34,7 +34,7 @@ from interlock.policies.controls import check_names
 from interlock.policies.errors import BadLoop
 from interlock.policies.prompt import Prompt, ToolCard
 from interlock.policies.replies import ModelFailure, Reply, Tokens
-from interlock.policies.text import bounded
+from interlock.policies.text import bounded, visible
 
 __all__ = ["ChatModel", "ProtocolName"]
 
@@ -165,9 +165,8 @@ class ChatModel:
     def _failed(self, error: Exception, call: _Call) -> Reply:
         call.failed.append(error)
         tries = f" after {len(call.failed)} attempts" if len(call.failed) > 1 else ""
-        text = bounded(f"the model call failed{tries}: {_named(error)}", FAILURE_LIMIT)
         return Reply(
-            failure=ModelFailure(reason="model_error", text=text),
+            failure=_failure("model_error", f"the model call failed{tries}: {_named(error)}"),
             tokens=_spent(call, None),
             model=self.name,
             protocol=self.protocol,
@@ -181,14 +180,13 @@ class ChatModel:
             )
         common: dict[str, Any] = {
             "tokens": _spent(call, tokens_of(message, call.characters)),
-            "model": str(message.response_metadata.get("model_name") or self.name),
+            "model": visible(str(message.response_metadata.get("model_name") or self.name)),
             "protocol": self.protocol,
             "attempts": len(call.failed) + 1,
             "provider": provider_of(message),
         }
         if (refusal := refusal_of(message)) is not None:
-            text = bounded(f"the model refused: {refusal}", FAILURE_LIMIT)
-            return Reply(failure=ModelFailure(reason="refused", text=text), **common)
+            return Reply(failure=_failure("refused", f"the model refused: {refusal}"), **common)
         if cut_off(message, self._cap):
             return Reply(invalid=invalid(_CUT, raw_of(message)).invalid, **common)
         parsed = self._protocol.parse(message, call.tools)
@@ -225,6 +223,11 @@ def _spent(call: _Call, last: Tokens | None) -> Tokens:
         return known
     lost = failed * estimate(call.characters())
     return known.model_copy(update={"input": known.input + lost, "estimated": True})
+
+
+def _failure(reason: Literal["model_error", "refused"], text: str) -> ModelFailure:
+    """A failure in words that a store can hold and a terminal can show."""
+    return ModelFailure(reason=reason, text=bounded(visible(text), FAILURE_LIMIT))
 
 
 def _named(error: BaseException) -> str:

@@ -139,9 +139,9 @@ def provider_of(message: AIMessage) -> dict[str, JsonValue]:
     for key, value in message.additional_kwargs.items():
         if key not in _OWN and value is not None:
             try:
-                kept[key] = json.loads(json.dumps(value, allow_nan=False))
+                kept[key] = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
             except (TypeError, ValueError):
-                continue  # an object of the client, which no server sent and none wants back
+                continue  # an object of the client, which no server sent, or text that no store can hold
     return kept
 
 

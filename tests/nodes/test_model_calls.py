@@ -82,6 +82,13 @@ def test_an_error_without_a_message_still_says_its_type() -> None:
     assert reply.failure.text.endswith(": RuntimeError")
 
 
+def test_an_error_text_that_no_terminal_should_show_raw_is_made_visible_and_bounded() -> None:
+    reply, _ = decided(RuntimeError("\x1b[2J\ud800" + "x" * 10_000))
+    assert reply.failure is not None
+    assert "RuntimeError: \\u001b[2J\\ud800xxx" in reply.failure.text
+    assert len(reply.failure.text) == 2000
+
+
 @pytest.mark.parametrize("control", [GraphBubbleUp(), GraphInterrupt(()), KeyboardInterrupt(), SystemExit(1)])
 def test_control_flow_passes_through(control: BaseException) -> None:
     with pytest.raises(type(control)):

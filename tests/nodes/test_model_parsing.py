@@ -320,5 +320,6 @@ def test_what_is_kept_of_an_invalid_reply_is_bounded() -> None:
 
 def test_opaque_fields_of_the_provider_are_kept_as_json() -> None:
     message = raw_calls(("status", "{}"))
-    message.additional_kwargs |= {"reasoning_content": "hm", "signature": {"a": 1}, "client": object()}
+    unfit = {"client": object(), "half": "\ud800", "nan": float("nan")}
+    message.additional_kwargs |= {"reasoning_content": "hm", "signature": {"a": 1}, **unfit}
     assert reply_to(message).provider == {"reasoning_content": "hm", "signature": {"a": 1}}
