@@ -6,57 +6,25 @@ processes from driving one run.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
-from langgraph.types import Command, Interrupt, StateSnapshot
+from langgraph.types import StateSnapshot
 
+from interlock.graphs.entry import entry_of, strayed
+from interlock.graphs.events import Event, Follower, OnEvent
 from interlock.graphs.loop import Loop, deps_of
-from interlock.nodes.answers import answer_of, check_answer
 from interlock.nodes.deps import Deps
 from interlock.nodes.ports import Ports
-from interlock.policies.control import Phase
-from interlock.policies.errors import (
-    BadLoop,
-    LoopBroken,
-    LoopChanged,
-    NothingToDecide,
-    RunBusy,
-    RunExists,
-    RunFinished,
-)
+from interlock.policies.errors import BadLoop, LoopBroken, LoopChanged, RunBusy, RunExists, RunFinished
 from interlock.policies.outcomes import Outcome
-from interlock.policies.questions import Approval, HumanDecision, Question
+from interlock.policies.questions import HumanDecision
 from interlock.policies.runs import Run, RunRow
-from interlock.policies.steps import merge_steps
-from interlock.policies.transitions import LEGAL
 
 __all__ = ["Event", "acancel", "aresume", "astart", "cancel", "inspect", "resume", "start"]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One node has finished, or the run waits for a person."""
-
-    node: str
-    """Name of the node; `interrupt` when the run waits."""
-    run_id: str
-    step: int
-    record: Mapping[str, Any]
-    """The step's record so far (dumped StepRecord)."""
-    control: Mapping[str, Any]
-    """The dumped Control."""
-    outcome: Mapping[str, Any] | None = None
-    """The dumped Outcome, with the last event of a run."""
-    pending: tuple[Mapping[str, Any], ...] = ()
-    """Open questions, with an `interrupt` event."""
-
-
-OnEvent = Callable[[Event], None]
 
 
 def start(
@@ -131,11 +99,13 @@ def resume(
     row = _resumable(loop, deps, run_id)
     with deps.store.runs.lease(run_id):
         snapshot = loop.get_state(_config(run_id))
-        if strayed := _strayed(snapshot):
-            loop.update_state(_config(run_id), {}, as_node=strayed)
+        if phase := strayed(snapshot):
+            loop.update_state(_config(run_id), {}, as_node=phase)
             snapshot = loop.get_state(_config(run_id))
-        entry = _entry(snapshot, deps, row, decision, approval_id)
-        return entry if isinstance(entry, Run) else _drive(loop, run_id, entry.input, on_event, entry.known)
+        entry = entry_of(snapshot, deps, row, decision, approval_id)
+        if entry is None:
+            return inspect(deps.store, run_id)
+        return _drive(loop, run_id, entry.input, on_event, entry.known)
 
 
 async def aresume(
@@ -151,15 +121,13 @@ async def aresume(
     row = _resumable(loop, deps, run_id)
     with deps.store.runs.lease(run_id):
         snapshot = await loop.aget_state(_config(run_id))
-        if strayed := _strayed(snapshot):
-            await loop.aupdate_state(_config(run_id), {}, as_node=strayed)
+        if phase := strayed(snapshot):
+            await loop.aupdate_state(_config(run_id), {}, as_node=phase)
             snapshot = await loop.aget_state(_config(run_id))
-        entry = _entry(snapshot, deps, row, decision, approval_id)
-        return (
-            entry
-            if isinstance(entry, Run)
-            else await _adrive(loop, run_id, entry.input, on_event, entry.known)
-        )
+        entry = entry_of(snapshot, deps, row, decision, approval_id)
+        if entry is None:
+            return inspect(deps.store, run_id)
+        return await _adrive(loop, run_id, entry.input, on_event, entry.known)
 
 
 def cancel(store: Ports, run_id: str, *, by: str = "unknown", loop: Loop | None = None) -> Run:
@@ -200,14 +168,6 @@ def inspect(store: Ports, run_id: str) -> Run:
     return Run(run_id=run_id, status=row.status, outcome=row.outcome, pending=pending, steps=steps)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """How to go on: the graph's input, and the state that is known already."""
-
-    input: Any
-    known: Mapping[str, Any]
-
-
 def _create(
     loop: Loop, deps: Deps, goal: str, run_id: str | None, name: str, spec: Mapping[str, Any] | None
 ) -> str:
@@ -240,87 +200,10 @@ def _resumable(loop: Loop, deps: Deps, run_id: str) -> RunRow:
     return row
 
 
-def _entry(
-    snapshot: StateSnapshot, deps: Deps, row: RunRow, decision: HumanDecision | None, approval_id: str | None
-) -> _Entry | Run:
-    """The input that takes the run on, or where it stands when it has to wait."""
-    if not snapshot.values.get("control"):  # the process died before the first node had finished
-        if decision is not None:
-            raise NothingToDecide(f"run {row.run_id} asks nothing; resume it without a decision")
-        return _Entry({"goal": row.goal}, {})
-    _check_alive(snapshot, deps, row.run_id)
-    if decision is not None:
-        command = _answer(snapshot, deps, row.run_id, decision, approval_id)
-        return _Entry(command, snapshot.values)
-    waiting = [one for one in snapshot.interrupts if _still_open(one, deps)]
-    if waiting and not deps.store.runs.cancel_requested(row.run_id):
-        return inspect(deps.store, row.run_id)
-    return _Entry(None, snapshot.values)
-
-
-def _strayed(snapshot: StateSnapshot) -> Phase | None:
-    """The phase to go on from, when new input sent the graph to a node that may not follow it.
-
-    LangGraph drops the open tasks of a thread that is given new input; the run itself still stands where it was.
-    """
-    control, ended = snapshot.values.get("control"), snapshot.values.get("outcome")
-    if not control or ended or not snapshot.next or snapshot.next[0] in LEGAL[control.get("phase")]:
-        return None
-    return cast(Phase, control["phase"])
-
-
-def _answer(
-    snapshot: StateSnapshot, deps: Deps, run_id: str, decision: HumanDecision, approval_id: str | None
-) -> Command[Any]:
-    """Record the decision, first come first served, and the command that hands it to the graph."""
-    asked = _asked(snapshot.interrupts, run_id, approval_id)
-    question = _known(asked, deps).question
-    answer = answer_of(decision, question)
-    check_answer(answer, question, deps.tools.get(question.tool))
-    deps.store.approvals.decide(question.approval_id, decision, _now(deps))
-    return Command(resume={asked.id: answer})
-
-
-def _asked(interrupts: tuple[Interrupt, ...], run_id: str, approval_id: str | None) -> Interrupt:
-    if not interrupts:
-        raise NothingToDecide(f"run {run_id} asks nothing; resume it without a decision")
-    fitting = [one for one in interrupts if approval_id in (None, one.value.get("approval_id"))]
-    if not fitting:
-        asked = ", ".join(str(one.value.get("approval_id")) for one in interrupts)
-        raise NothingToDecide(f"run {run_id} does not ask {approval_id}; it asks {asked}")
-    if len(fitting) > 1:
-        raise NothingToDecide(f"run {run_id} asks several questions; name one by its approval_id")
-    return fitting[0]
-
-
-def _known(asked: Interrupt, deps: Deps) -> Approval:
-    known = deps.store.approvals.get(asked.value["approval_id"])
-    return known or Approval(question=_question(asked.value))
-
-
-def _question(payload: Mapping[str, Any]) -> Question:
-    return Question.load({key: value for key, value in payload.items() if key in Question.model_fields})
-
-
-def _still_open(asked: Interrupt, deps: Deps) -> bool:
-    known = deps.store.approvals.get(asked.value["approval_id"])
-    if known is None or known.status != "pending":
-        return False
-    return known.question.expires_at is None or known.question.expires_at > _now(deps)
-
-
-def _check_alive(snapshot: StateSnapshot, deps: Deps, run_id: str) -> None:
-    if not snapshot.tasks and not snapshot.values.get("outcome"):
-        raise LoopBroken(
-            f"run {run_id} has no next node and no outcome: "
-            "an edge failed or led to a node that does not exist"
-        )
-
-
 def _drive(
     loop: Loop, run_id: str, entry: Any, on_event: OnEvent | None, known: Mapping[str, Any] | None = None
 ) -> Run:
-    follower = _Follower(run_id, on_event, known or {})
+    follower = Follower(run_id, on_event, known or {})
     with _named_errors(run_id):
         for update in loop.stream(entry, _config(run_id), stream_mode="updates", durability="sync"):
             follower.take(update)
@@ -331,7 +214,7 @@ def _drive(
 async def _adrive(
     loop: Loop, run_id: str, entry: Any, on_event: OnEvent | None, known: Mapping[str, Any] | None = None
 ) -> Run:
-    follower = _Follower(run_id, on_event, known or {})
+    follower = Follower(run_id, on_event, known or {})
     with _named_errors(run_id):
         stream: AsyncIterator[Any] = loop.astream(
             entry, _config(run_id), stream_mode="updates", durability="sync"
@@ -368,37 +251,6 @@ def _named_errors(run_id: str) -> Iterator[None]:
         raise LoopBroken(
             f"run {run_id} reached LangGraph's recursion limit before its own limits: {error}"
         ) from error
-
-
-class _Follower:
-    """Turns the graph's updates into events."""
-
-    def __init__(self, run_id: str, on_event: OnEvent | None, known: Mapping[str, Any]) -> None:
-        self._run_id = run_id
-        self._on_event = on_event
-        self._steps: list[dict[str, Any]] = list(known.get("scratchpad") or [])[-1:]
-        self._control: Mapping[str, Any] = known.get("control") or {}
-
-    def take(self, update: Mapping[str, Any]) -> None:
-        """One item of LangGraph's `updates` stream."""
-        if self._on_event is None:
-            return
-        for node, change in update.items():
-            if node == "__interrupt__":
-                pending = tuple(dict(one.value) for one in change)
-                self._emit("interrupt", pending=pending)
-            elif isinstance(change, Mapping):
-                self._control = change.get("control", self._control)
-                self._steps = merge_steps(self._steps, [change.get("scratchpad") or []])[-1:]
-                self._emit(node, outcome=change.get("outcome"))
-
-    def _emit(
-        self, node: str, outcome: Mapping[str, Any] | None = None, pending: tuple[Mapping[str, Any], ...] = ()
-    ) -> None:
-        record = self._steps[-1] if self._steps else {}
-        step = int(self._control.get("step", 0))
-        if self._on_event is not None:
-            self._on_event(Event(node, self._run_id, step, record, self._control, outcome, pending))
 
 
 def _request_cancel(store: Ports, run_id: str, by: str) -> None:

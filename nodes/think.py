@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlock.policies.decisions import inconsistencies
-
 from interlock.nodes.deps import Deps
 from interlock.nodes.tools import BoundTool
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.canonical import ArgumentsError
 from interlock.policies.control import Control
+from interlock.policies.decisions import inconsistencies
 from interlock.policies.errors import BadLoop, LoopChanged, RunFinished
 from interlock.policies.limits import before_model
 from interlock.policies.outcomes import Reason

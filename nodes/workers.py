@@ -36,7 +36,7 @@ def _serve(jobs: SimpleQueue[Job]) -> None:
         work, future = jobs.get()
         try:
             result = work()
-        except BaseException as error:
+        except BaseException as error:  # control flow too: the waiting node raises it again
             future.set_exception(error)
         else:
             future.set_result(result)

@@ -34,8 +34,8 @@ def before_action(control: Control, budget: Budget) -> dict[str, Any]:
     if control.step >= budget.max_steps and not control.doubt:
         return stop(
             Reason.STEP_LIMIT,
-            f"the limit of {budget.max_steps} steps is reached; what was proposed on the last step did not run, "
-            "because no step is left to look at what it does",
+            f"the limit of {budget.max_steps} steps is reached; what was proposed on the last step did not "
+            "run, because no step is left to look at what it does",
         )
     return {}
 

@@ -1,0 +1,63 @@
+"""What happened, as it happens: LangGraph's updates turned into events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.policies.steps import merge_steps
+
+__all__ = ["Event", "Follower", "OnEvent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One node has finished, or the run waits for a person."""
+
+    node: str
+    """Name of the node; `interrupt` when the run waits."""
+    run_id: str
+    step: int
+    record: Mapping[str, Any]
+    """The step's record so far (dumped StepRecord)."""
+    control: Mapping[str, Any]
+    """The dumped Control."""
+    outcome: Mapping[str, Any] | None = None
+    """The dumped Outcome, with the last event of a run."""
+    pending: tuple[Mapping[str, Any], ...] = ()
+    """Open questions, with an `interrupt` event."""
+
+
+OnEvent = Callable[[Event], None]
+
+
+class Follower:
+    """Turns the graph's updates into events."""
+
+    def __init__(self, run_id: str, on_event: OnEvent | None, known: Mapping[str, Any]) -> None:
+        self._run_id = run_id
+        self._on_event = on_event
+        self._steps: list[dict[str, Any]] = list(known.get("scratchpad") or [])[-1:]
+        self._control: Mapping[str, Any] = known.get("control") or {}
+
+    def take(self, update: Mapping[str, Any]) -> None:
+        """One item of LangGraph's `updates` stream."""
+        if self._on_event is None:
+            return
+        for node, change in update.items():
+            if node == "__interrupt__":
+                pending = tuple(dict(one.value) for one in change)
+                self._emit("interrupt", pending=pending)
+            elif isinstance(change, Mapping):
+                self._control = change.get("control", self._control)
+                self._steps = merge_steps(self._steps, [change.get("scratchpad") or []])[-1:]
+                self._emit(node, outcome=change.get("outcome"))
+
+    def _emit(
+        self, node: str, outcome: Mapping[str, Any] | None = None, pending: tuple[Mapping[str, Any], ...] = ()
+    ) -> None:
+        record = self._steps[-1] if self._steps else {}
+        step = int(self._control.get("step", 0))
+        if self._on_event is not None:
+            self._on_event(Event(node, self._run_id, step, record, self._control, outcome, pending))
