@@ -1,0 +1,106 @@
+"""What a run was started with, saved as data, and the loop that a new process builds from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from interlock.checkpoints import Store
+from interlock.cli.loading import load_model, load_tools
+from interlock.graphs import oncall
+from interlock.graphs.loop import Loop, create_loop
+from interlock.policies.budget import Budget
+from interlock.policies.errors import BadLoop
+from interlock.policies.record import Record
+from interlock.policies.runs import RunRow
+
+__all__ = ["SCRIPTED", "Spec", "build_loop", "prepare_world", "spec_of", "world_of"]
+
+SCRIPTED = "scripted"
+OPEN = ("waiting", "running", "lost")
+
+
+class Spec(Record):
+    """What a new process needs to build the loop of a run again."""
+
+    loop: str = ""
+    """Name of the ready-made loop; empty for the user's own tools."""
+    tools: str | None = None
+    """The user's tools, as package.module:NAME."""
+    model: str
+    """`scripted`, `openai:NAME` or package.module:NAME."""
+    budget: Budget | None = None
+    """Bounds of the run; None for the loop's own."""
+    world: str | None = None
+    """Database of the ready-made loop."""
+    folder: str = ""
+    """Folder in which the run was started: where the user's modules are."""
+
+
+def spec_of(row: RunRow) -> Spec:
+    """The spec that was saved with a run. Raises BadLoop when there is none."""
+    try:
+        return Spec.load(row.spec)
+    except ValidationError:
+        raise BadLoop(
+            f"run {row.run_id} was not started from the command line; resume it with the code that started it"
+        ) from None
+
+
+def build_loop(spec: Spec, store: Store, goal: str, model: Any = None) -> Loop:
+    """The loop of a spec.
+
+    Args:
+        model: used instead of the spec's, for a loop that is not going to ask it.
+
+    Raises:
+        BadLoop: tools or model cannot be loaded, or do not fit together.
+    """
+    if spec.loop == "oncall" and spec.world is not None:
+        chosen = model if model is not None else _model(spec, goal)
+        return oncall.build(chosen, store, world=Path(spec.world), budget=spec.budget)
+    if spec.loop or spec.tools is None:
+        raise BadLoop(f"there is no ready-made loop {spec.loop!r}; there is: oncall")
+    tools = _tools(spec)
+    chosen = model if model is not None else _model(spec, goal)
+    return create_loop(chosen, tools, store=store, budget=spec.budget)
+
+
+def world_of(store: str) -> Path:
+    """Where the ready-made loop keeps its database: beside the store."""
+    return Path(store).absolute().with_name("oncall.db")
+
+
+def prepare_world(spec: Spec, store: Store) -> None:
+    """Write the ready-made loop's world anew, unless an open run of it still works on the old one."""
+    if spec.world is None:
+        return
+    world = Path(spec.world)
+    runs = store.runs.list(limit=100_000)
+    busy = any(row.loop == spec.loop and row.status in OPEN for row in runs)
+    if not busy or not world.exists():
+        oncall.make_world(world)
+
+
+def _model(spec: Spec, goal: str) -> Any:
+    if spec.model != SCRIPTED:
+        return load_model(spec.model)
+    if spec.loop != "oncall":
+        raise BadLoop(
+            "the scripted model only knows the ready-made loop oncall; name one that fits your tools, "
+            "for example --model openai:NAME"
+        )
+    from interlock.testing import ScriptedModel
+
+    return ScriptedModel(oncall.script_for(goal))
+
+
+def _tools(spec: Spec) -> list[Any]:
+    try:
+        return load_tools(spec.tools or "")
+    except BadLoop as error:
+        if spec.folder and Path(spec.folder) != Path.cwd():
+            raise BadLoop(f"{error}; the run was started in {spec.folder}") from error
+        raise

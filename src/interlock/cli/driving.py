@@ -1,0 +1,218 @@
+"""The commands that take a run on: run, resume, cancel."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from interlock import cancel as cancel_run
+from interlock import open_store
+from interlock import resume as resume_run
+from interlock import start as start_run
+from interlock.checkpoints import Store
+from interlock.cli.building import SCRIPTED, Spec, build_loop, prepare_world, spec_of, world_of
+from interlock.cli.refusals import Interrupted
+from interlock.cli.reports import Progress, command_for, exit_status, report_run
+from interlock.cli.terminal import Terminal
+from interlock.graphs.loop import deps_of
+from interlock.graphs.oncall import GOAL
+from interlock.policies.budget import Budget
+from interlock.policies.canonical import ArgumentsError, parse_object
+from interlock.policies.errors import BadDecision, BadLoop, RunFinished
+from interlock.policies.questions import HumanDecision
+from interlock.policies.runs import Run
+from interlock.testing import ScriptedModel
+
+__all__ = ["cancel_command", "resume_command", "run_command"]
+
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def run_command(
+    words: Sequence[str],
+    *,
+    store: str,
+    as_json: bool,
+    tools: str | None,
+    model: str | None,
+    max_steps: int | None,
+    run_id: str | None,
+) -> int:
+    """`interlock run`: start a run and show its steps."""
+    if run_id is not None and not RUN_ID.fullmatch(run_id):
+        raise click.BadParameter("a run id has letters, digits, '.', '_' and '-'", param_hint="--run-id")
+    spec, goal = _wanted(words, store, tools, model, max_steps)
+    terminal = Terminal(as_json)
+    with open_store(store) as opened, terminal.kept_clean():
+        loop = build_loop(spec, opened, goal)
+        run_id = run_id or deps_of(loop).ids()
+        prepare_world(spec, opened)
+        terminal.line(f"run {run_id}: {goal}", "bold", whole=True)
+        terminal.line(_about(spec.model), "dim", label="model")
+        with _interruptible(run_id, store):
+            run = start_run(
+                loop, goal, run_id=run_id, name=spec.loop, spec=spec.dump(), on_event=Progress(terminal)
+            )
+    return _finished(run, store, terminal)
+
+
+def resume_command(
+    run_id: str,
+    *,
+    store: str,
+    as_json: bool,
+    model: str | None,
+    approval_id: str | None,
+    **options: Any,
+) -> int:
+    """`interlock resume`: decide, or go on after a crash."""
+    decision = _decision(**options)
+    terminal = Terminal(as_json)
+    with open_store(store, must_exist=True) as opened, terminal.kept_clean():
+        row = opened.runs.get(run_id)
+        if row.outcome is not None:  # said before tools are loaded that may be gone by now
+            raise RunFinished(f"run {run_id} ended: {row.outcome.status}, {row.outcome.reason}")
+        spec = spec_of(row)
+        spec = spec.model_copy(update={"model": model}) if model else spec
+        loop = build_loop(spec, opened, row.goal)
+        terminal.line(f"run {run_id}: {row.goal}", "bold", whole=True)
+        with _interruptible(run_id, store):
+            run = resume_run(loop, run_id, decision, approval_id=approval_id, on_event=Progress(terminal))
+    return _finished(run, store, terminal)
+
+
+def cancel_command(run_id: str, *, store: str, as_json: bool, by: str | None) -> int:
+    """`interlock cancel`: ask for the end, and bring it about when nobody drives the run."""
+    terminal = Terminal(as_json)
+    with open_store(store, must_exist=True) as opened, terminal.kept_clean():
+        run = cancel_run(opened, run_id, by=by or _login())
+        if run.status != "running":
+            run = _driven_to_its_end(opened, run_id)
+    if run.status == "running":
+        terminal.line(
+            f"asked run {run_id} to stop; the process that drives it does so before its next action"
+        )
+    return _finished(run, store, terminal, quiet=run.status == "running")
+
+
+def _driven_to_its_end(store: Store, run_id: str) -> Run:
+    """Bring a run that nobody drives to its cancelled outcome; no model is asked on the way."""
+    row = store.runs.get(run_id)
+    try:
+        loop = build_loop(spec_of(row), store, row.goal, model=ScriptedModel([]))
+    except BadLoop as error:
+        raise BadLoop(f"the request is recorded and holds when the run is resumed, but {error}") from error
+    return cancel_run(store, run_id, by=row.cancel_by or _login(), loop=loop)
+
+
+def _wanted(
+    words: Sequence[str], store: str, tools: str | None, model: str | None, max_steps: int | None
+) -> tuple[Spec, str]:
+    """What is to be run, and for which goal."""
+    loop, goal = _split(words, tools)
+    if not goal.strip():
+        raise click.UsageError("the goal is empty")
+    if not loop and model is None:
+        raise click.UsageError("name the model for your tools: --model openai:NAME or --model MODULE:NAME")
+    bounds = {"max_steps": max_steps} if max_steps else None
+    spec = Spec(
+        loop=loop,
+        tools=tools,
+        model=model or SCRIPTED,
+        budget=Budget(**bounds) if bounds else None,
+        world=str(world_of(store)) if loop else None,
+        folder="" if loop else str(Path.cwd()),
+    )
+    return spec, goal
+
+
+def _split(words: Sequence[str], tools: str | None) -> tuple[str, str]:
+    """Name of the ready-made loop, or nothing, and the goal."""
+    if len(words) > 2:
+        raise click.UsageError("too many words: put the goal in quotes")
+    if words and words[0] == "oncall":
+        if tools is not None:
+            raise click.UsageError("oncall has its own tools: give LOOP or --tools, not both")
+        return "oncall", words[1] if len(words) == 2 else GOAL
+    if len(words) == 2:
+        raise BadLoop(f"there is no ready-made loop {words[0]!r}; there is: oncall")
+    if not words:
+        raise click.UsageError("give a goal, or the ready-made loop oncall")
+    if tools is None:
+        raise click.UsageError("give your tools with --tools MODULE:NAME, or the ready-made loop oncall")
+    return "", words[0]
+
+
+def _decision(
+    approve: bool, reject: bool, edit: str | None, respond: str | None, reason: str | None, by: str | None
+) -> HumanDecision | None:
+    """The decision that the options say, if any. Raises BadDecision."""
+    given = [
+        name
+        for name, value in (("approve", approve), ("reject", reject), ("edit", edit), ("respond", respond))
+        if value not in (False, None)
+    ]
+    if len(given) > 1:
+        raise BadDecision(
+            f"{' and '.join(f'--{name}' for name in given)} exclude each other; nothing was recorded"
+        )
+    if not given:
+        if reason or by:
+            raise BadDecision(
+                "--reason and --by belong to a decision: --approve, --reject, --edit or --respond"
+            )
+        return None
+    return HumanDecision.load(
+        {
+            "type": given[0],
+            "message": respond,
+            "arguments": _edited(edit) if edit is not None else None,
+            "by": by or _login(),
+            "reason": reason,
+        }
+    )
+
+
+def _edited(text: str) -> dict[str, Any]:
+    try:
+        return parse_object(text)
+    except ArgumentsError as error:
+        raise BadDecision(f"--edit takes a JSON object of arguments: {error}; nothing was recorded") from None
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "unknown"
+
+
+def _about(model: str) -> str:
+    if model != SCRIPTED:
+        return model
+    return "scripted: the decisions were written in advance; --model openai:NAME asks a real one"
+
+
+@contextmanager
+def _interruptible(run_id: str, store: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; nothing is lost, go on with: {command_for('resume', run_id, store=store)}"
+        ) from None
+
+
+def _finished(run: Run, store: str, terminal: Terminal, quiet: bool = False) -> int:
+    if terminal.as_json:
+        terminal.document(json.loads(json.dumps(run.document())))
+    elif not quiet:
+        report_run(run, store, terminal)
+    return exit_status(run)

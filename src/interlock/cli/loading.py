@@ -1,0 +1,81 @@
+"""Tools and models that the user names as package.module:NAME."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+from interlock.policies.errors import BadLoop
+
+__all__ = ["load_model", "load_tools"]
+
+
+def load_tools(reference: str) -> list[Any]:
+    """The list of tools at `package.module:NAME`. Raises BadLoop."""
+    found = _load(reference, "--tools")
+    if not isinstance(found, list | tuple):
+        kind = type(found).__name__  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        raise BadLoop(f"--tools {reference} is a {kind}; it has to be a list of tools")
+    return list(found)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def load_model(reference: str) -> Any:
+    """The model of `openai:NAME` or `package.module:NAME`. Raises BadLoop."""
+    if reference.startswith("openai:"):
+        return _openai(reference.removeprefix("openai:"))
+    found = _load(reference, "--model")
+    from langchain_core.language_models import BaseChatModel
+
+    from interlock.nodes.model import ChatModel
+
+    if callable(found) and not isinstance(found, BaseChatModel | ChatModel):
+        try:
+            found = found()
+        except (Exception, SystemExit) as error:  # a factory of the user's: no graph runs here
+            raise BadLoop(f"--model {reference} failed: {_named(error)}") from error
+    if not isinstance(found, BaseChatModel | ChatModel):
+        raise BadLoop(f"--model {reference} is a {type(found).__name__}, not a LangChain chat model")
+    return found
+
+
+def _openai(name: str) -> Any:
+    if not name:
+        raise BadLoop("--model openai: needs the name of a model, for example openai:gpt-5")
+    key, base = os.environ.get("OPENAI_API_KEY"), os.environ.get("OPENAI_BASE_URL")
+    if not key and not base:
+        raise BadLoop(
+            "OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL for a server of your own that needs no key"
+        )
+    from langchain_openai import ChatOpenAI
+
+    try:
+        return ChatOpenAI(model=name, api_key=lambda: key or "none", base_url=base or None)
+    except Exception as error:  # building a client: no graph runs here
+        raise BadLoop(f"--model openai:{name} cannot be set up: {_named(error)}") from error
+
+
+def _load(reference: str, option: str) -> Any:
+    module, colon, name = reference.partition(":")
+    if not (module and colon and name):
+        raise BadLoop(f"{option} {reference!r} has to be written as package.module:NAME")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        loaded = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and (module == error.name or module.startswith(f"{error.name}.")):
+            raise BadLoop(f"{option}: there is no module {error.name} here or installed") from error
+        raise BadLoop(f"{option}: {module} failed on import: {_named(error)}") from error
+    except (Exception, SystemExit) as error:  # the user's module: no graph runs here
+        raise BadLoop(f"{option}: {module} failed on import: {_named(error)}") from error
+    if not hasattr(loaded, name):
+        raise BadLoop(f"{option}: the module {module} has no {name}")
+    return getattr(loaded, name)
+
+
+def _named(error: BaseException) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
