@@ -80,6 +80,7 @@ def _prompt(visit: Visit, deps: Deps, step: int) -> Prompt:
         facts=visit.state.get("facts") or {},
         step=step,
         max_steps=deps.budget.max_steps,
+        context_tokens=deps.budget.context_tokens,
         notice="This is the last step: no tool runs any more, only an answer counts." if last else "",
     )
 

@@ -18,6 +18,8 @@ class Budget(Record):
 
     max_steps: Bound = 25
     """Steps, one proposal each. On the last step no tool runs: nobody would look at what it did."""
+    context_tokens: Annotated[int, Field(ge=500)] = 16_000
+    """Tokens that past steps may take in a prompt; older ones are folded to one line each."""
     max_failures: Bound = 5
     """Consecutive steps that may end in an error before the run stops with `failure_limit`."""
     max_repeats: Bound = 3

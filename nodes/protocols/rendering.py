@@ -11,6 +11,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from interlock.nodes.protocols.base import WireProtocol
+from interlock.policies.folding import Fold, folded_text
+from interlock.policies.folding import fold as fold_steps
 from interlock.policies.prompt import Prompt
 from interlock.policies.steps import StepRecord
 from interlock.policies.text import visible
@@ -28,6 +30,8 @@ class Renderer:
     def __init__(self, protocol: WireProtocol) -> None:
         self._protocol = protocol
         self._known: dict[int, tuple[Mapping[str, Any], list[BaseMessage]]] = {}
+        self._fold: tuple[Mapping[str, Any] | None, Fold] = (None, Fold())
+        self._text: tuple[Mapping[str, Any] | None, str] = (None, "")
 
     def messages(self, prompt: Prompt) -> list[BaseMessage]:
         """The messages of one model call."""
@@ -35,9 +39,27 @@ class Renderer:
             SystemMessage(system_text(prompt, self._protocol.how(prompt.tools))),
             HumanMessage(goal_text(prompt)),
         ]
-        for record in prompt.steps:
+        fold = self._folded(prompt)
+        if fold.start:
+            head.append(HumanMessage(self._lines(prompt, fold)))
+        for record in prompt.steps[fold.start :]:
             head += self._step(record)
         return [*head, HumanMessage(closing_text(prompt))]
+
+    def _folded(self, prompt: Prompt) -> Fold:
+        """Goes on where the last prompt of the same run stopped; anything else is folded from the start."""
+        last, known = self._fold
+        same = known.seen and known.seen <= len(prompt.steps) and prompt.steps[known.seen - 1] is last
+        fold = fold_steps(known if same else Fold(), prompt.steps, prompt.context_tokens)
+        self._fold = (prompt.steps[-1] if prompt.steps else None, fold)
+        return fold
+
+    def _lines(self, prompt: Prompt, fold: Fold) -> str:
+        oldest = prompt.steps[fold.start - 1]
+        if self._text[0] is not oldest:
+            text = folded_text(prompt.steps[: fold.start], prompt.context_tokens // 4)
+            self._text = (oldest, visible(text))
+        return self._text[1]
 
     def _step(self, record: Mapping[str, Any]) -> list[BaseMessage]:
         """Records are shared and never changed in place, so identity is enough; the kept one holds its id."""

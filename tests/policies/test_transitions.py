@@ -52,7 +52,9 @@ records = st.none() | st.builds(
     decision=st.none() | st.builds(Decision, proposal=proposals),
     invalid=st.none() | st.just(InvalidDecision(problem="p")),
     verdict=st.none()
-    | st.sampled_from([Allow(rule="r", reason=""), Deny(rule="r", reason=""), NeedsApproval(rule="r", reason="")]),
+    | st.sampled_from(
+        [Allow(rule="r", reason=""), Deny(rule="r", reason=""), NeedsApproval(rule="r", reason="")]
+    ),
     ticket=st.none() | st.just(ticket),
     result=st.none() | st.just(ToolResult(status="ok")),
     observation=st.none() | st.just(Observation(status="ok", summary="s")),
@@ -92,7 +94,9 @@ def test_only_a_ticket_without_a_result_and_without_a_stop_leads_to_execute(
 
 
 @given(control=controls, record=records)
-def test_a_stop_never_leads_back_to_the_model_or_to_a_tool(control: Control, record: StepRecord | None) -> None:
+def test_a_stop_never_leads_back_to_the_model_or_to_a_tool(
+    control: Control, record: StepRecord | None
+) -> None:
     if control.stop is not None:
         assert after_think(control, record) == "verify"
         assert after_authorize(control, record) == "normalize"
