@@ -50,7 +50,7 @@ def _answer(messages: list[BaseMessage]) -> Decision:
     if not known.get("deploy"):
         return _give_up(f"deploy {_deploy_of(messages)} could not be looked up")
     text = f"{known.get('cause')} caused {known.get('incident')}. {_change(known)}"
-    cites = [key for key in ("incident", "cause", "deploy") if key in known]
+    cites = sorted({"incident", "cause", "deploy"} & known.keys())
     return _decide("Both lookups agree.", FinalAnswer(answer=text, cites=cites))
 
 
@@ -58,7 +58,10 @@ def _roll_back(messages: list[BaseMessage]) -> Decision:
     known = _facts(messages)
     if not known.get("deploy"):
         return _give_up(f"deploy {_deploy_of(messages)} could not be looked up")
-    arguments = {"deploy_id": known["deploy"], "reason": f"{known.get('incident')}: {_change(known)}"}
+    arguments = {
+        "deploy_id": known["deploy"],
+        "reason": f"{_change(known)} {known.get('incident')} followed.",
+    }
     return _decide(
         "The change explains the timeouts. Rolling back is high-risk: a person decides.",
         ToolCall(tool="rollback", arguments=arguments),
@@ -68,7 +71,9 @@ def _roll_back(messages: list[BaseMessage]) -> Decision:
 def _report(messages: list[BaseMessage]) -> Decision:
     known = _facts(messages)
     if not known.get("rolled_back"):
-        return _give_up(f"deploy {_deploy_of(messages)} was not rolled back. {_change(known)}")
+        return _give_up(
+            f"deploy {_deploy_of(messages)} was not rolled back{_said(messages)}. {_change(known)}"
+        )
     text = (
         f"{known.get('cause')} caused {known.get('incident')}. {_change(known)} "
         f"Deploy {known['rolled_back']} is rolled back; version {known.get('live_version')} is live again."
@@ -85,6 +90,14 @@ def _change(known: dict[str, Any]) -> str:
     old, new = (f"{known[f'retry_budget_{side}_s']:g} s" for side in ("old", "new"))
     where = f"{known.get('files_changed')} files of {known.get('service')}"
     return f"Deploy {known.get('deploy')} cut the retry budget from {old} to {new} in {where}."
+
+
+def _said(messages: list[BaseMessage]) -> str:
+    """What a person decided in the step before, if one did."""
+    told = re.search(r'^person: .*"decision":"(reject|respond)"', _text(messages[-2]), re.MULTILINE)
+    return {"reject": ": a person rejected it", "respond": ": a person answered instead of approving it"}.get(
+        told[1] if told else "", ""
+    )
 
 
 def _facts(messages: list[BaseMessage]) -> dict[str, Any]:

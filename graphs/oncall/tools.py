@@ -69,7 +69,6 @@ def oncall_tools(path: Path) -> list[Callable[..., Any]]:
         untrusted=False,
         targets=["deploy_id"],
         timeout_s=30.0,
-        max_calls=1,
         provides={"rolled_back": "deploy_id", "live_version": "live_version"},
     )
     def rollback(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class World:
             return result
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open(self) -> Generator[sqlite3.Connection]:
         if not self._path.exists():
             raise NotFound(f"there is no database at {self._path}")
         with closing(sqlite3.connect(self._path, isolation_level=None)) as connection:

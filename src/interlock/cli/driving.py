@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -201,7 +201,7 @@ def _about(model: str) -> str:
 
 
 @contextmanager
-def _interruptible(run_id: str, store: str) -> Iterator[None]:
+def _interruptible(run_id: str, store: str) -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:

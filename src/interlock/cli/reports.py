@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.cli.refusals import COMPLETED, FAILED, WAITING
 from interlock.cli.terminal import Terminal
-from interlock.cli.words import call_text, parts_of, usage_text
+from interlock.cli.words import call_text, counted, parts_of, usage_text
 
 if TYPE_CHECKING:
     from interlock.graphs.running import Event
@@ -71,7 +71,7 @@ def report_run(run: Run, store: str, terminal: Terminal) -> None:
         for question in run.pending:
             _report_question(run.run_id, question, store, terminal)
     else:
-        terminal.line(f"{run.status}: run {run.run_id} after {run.steps} steps", "yellow")
+        terminal.line(f"{run.status}: run {run.run_id} after {counted(run.steps, 'step')}", "yellow")
         if run.status == "lost":
             terminal.line(command_for("resume", run.run_id, store=store), label="go on")
 
@@ -95,7 +95,7 @@ def command_for(command: str, run_id: str, *options: str, store: str) -> str:
 
 def _report_outcome(run_id: str, outcome: Outcome, terminal: Terminal) -> None:
     ended = outcome.model_dump(mode="json")
-    head = f"{ended['status']} ({ended['reason']}) after {ended['steps']} steps: run {run_id}"
+    head = f"{ended['status']} ({ended['reason']}) after {counted(ended['steps'], 'step')}: run {run_id}"
     terminal.line(head, _TONES.get(ended["status"]))
     if ended["answer"] is None:
         terminal.line(ended["message"], label="why", whole=True)

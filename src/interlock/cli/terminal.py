@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
@@ -41,10 +41,10 @@ class Terminal:
         """
         if self.as_json:
             return
-        head = f"  {label:<9}" if label else ""
+        head = f"  {label:<10}" if label else ""
         lines = visible(text).expandtabs(4).splitlines() or [""]
         if not whole:
-            lines = [self._cut(" ".join(" ".join(lines).split()), len(head))]
+            lines = [self._cut(" ".join(one.strip() for one in lines).strip(), len(head))]
         for number, one in enumerate(lines):
             start = head if number == 0 else " " * len(head)
             self._write(f"{self._style(start, 'dim')}{self._style(one, tone)}")
@@ -62,7 +62,7 @@ class Terminal:
             click.echo(f"error: {told}", err=True)
 
     @contextmanager
-    def kept_clean(self) -> Iterator[None]:
+    def kept_clean(self) -> Generator[None]:
         """In JSON, what tools print goes to standard error: standard output holds the document only."""
         if not self.as_json:
             yield
@@ -84,6 +84,4 @@ class Terminal:
     def _style(self, text: str, tone: str | None) -> str:
         if not self._colour or tone is None:
             return text
-        return (
-            click.style(text, **{tone: True}) if tone in ("bold", "dim") else click.style(text, fg=tone)  # type: ignore[arg-type]
-        )
+        return click.style(text, **{tone: True}) if tone in ("bold", "dim") else click.style(text, fg=tone)

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Part", "action_text", "call_text", "parts_of", "usage_text"]
+__all__ = ["Part", "action_text", "call_text", "counted", "parts_of", "usage_text"]
 
 Data = Mapping[str, Any]
 
+_DECIDED = {"approve": "approved", "edit": "edited", "reject": "rejected", "respond": "answered"}
 _TONES = {"allow": "green", "needs_approval": "yellow", "deny": "red"}
 
 
@@ -80,17 +81,22 @@ def usage_text(usage: Data) -> str:
     """What a run used (dumped Usage)."""
     about = "about " if usage.get("estimated") else ""
     return (
-        f"{usage['model_calls']} model calls, {usage['tool_calls']} tool calls, "
+        f"{counted(usage['model_calls'], 'model call')}, {counted(usage['tool_calls'], 'tool call')}, "
         f"{about}{usage['input_tokens']} tokens in and {usage['output_tokens']} out, "
         f"{usage['active_seconds']:.2f} s at work"
     )
+
+
+def counted(number: int, what: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _answer(answer: Data) -> str:
     decision = answer.get("decision")
     if decision is None:
         return f"the question {answer['outcome']}"
-    text = f"{decision['type']} by {decision.get('by', 'unknown')}"
+    text = f"{_DECIDED[decision['type']]} by {decision.get('by', 'unknown')}"
     if decision.get("arguments") is not None:
         text += f" to {json.dumps(decision['arguments'], ensure_ascii=False)}"
     why = dict.fromkeys(filter(None, (decision.get("message"), decision.get("reason"))))
