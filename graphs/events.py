@@ -33,31 +33,38 @@ OnEvent = Callable[[Event], None]
 
 
 class Follower:
-    """Turns the graph's updates into events."""
+    """Turns the graph's updates into events, and remembers where they led."""
 
     def __init__(self, run_id: str, on_event: OnEvent | None, known: Mapping[str, Any]) -> None:
         self._run_id = run_id
         self._on_event = on_event
         self._steps: list[dict[str, Any]] = list(known.get("scratchpad") or [])[-1:]
         self._control: Mapping[str, Any] = known.get("control") or {}
+        self.outcome: Mapping[str, Any] | None = None
+        """The dumped Outcome, once it was seen."""
+        self.pending: tuple[Mapping[str, Any], ...] = ()
+        """Open questions, once the graph has stopped for them."""
+
+    @property
+    def step(self) -> int:
+        """Number of the current step; 0 before the first."""
+        return int(self._control.get("step", 0))
 
     def take(self, update: Mapping[str, Any]) -> None:
         """One item of LangGraph's `updates` stream."""
-        if self._on_event is None:
-            return
         for node, change in update.items():
             if node == "__interrupt__":
-                pending = tuple(dict(one.value) for one in change)
-                self._emit("interrupt", pending=pending)
+                self.pending = tuple(dict(one.value) for one in change)
+                self._emit("interrupt")
             elif isinstance(change, Mapping):
                 self._control = change.get("control", self._control)
                 self._steps = merge_steps(self._steps, [change.get("scratchpad") or []])[-1:]
-                self._emit(node, outcome=change.get("outcome"))
+                self.outcome = change.get("outcome")
+                self._emit(node)
 
-    def _emit(
-        self, node: str, outcome: Mapping[str, Any] | None = None, pending: tuple[Mapping[str, Any], ...] = ()
-    ) -> None:
-        record = self._steps[-1] if self._steps else {}
-        step = int(self._control.get("step", 0))
+    def _emit(self, node: str) -> None:
         if self._on_event is not None:
-            self._on_event(Event(node, self._run_id, step, record, self._control, outcome, pending))
+            record = self._steps[-1] if self._steps else {}
+            self._on_event(
+                Event(node, self._run_id, self.step, record, self._control, self.outcome, self.pending)
+            )

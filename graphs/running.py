@@ -207,8 +207,7 @@ def _drive(
     with _named_errors(run_id):
         for update in loop.stream(entry, _config(run_id), stream_mode="updates", durability="sync"):
             follower.take(update)
-        snapshot = loop.get_state(_config(run_id))
-    return _where(snapshot, deps_of(loop), run_id)
+        return _where(follower, run_id) or _found(loop.get_state(_config(run_id)), run_id)
 
 
 async def _adrive(
@@ -222,19 +221,29 @@ async def _adrive(
         async with aclosing(stream) as updates:  # type: ignore[type-var]
             async for update in updates:
                 follower.take(update)
-        snapshot = await loop.aget_state(_config(run_id))
-    return _where(snapshot, deps_of(loop), run_id)
+        return _where(follower, run_id) or _found(await loop.aget_state(_config(run_id)), run_id)
 
 
-def _where(snapshot: StateSnapshot, deps: Deps, run_id: str) -> Run:
-    """The run after the graph has stopped: ended, or waiting. Raises LoopBroken for anything else."""
-    steps = int((snapshot.values.get("control") or {}).get("step", 0))
+def _where(follower: Follower, run_id: str) -> Run | None:
+    """The run after the graph has stopped, from what was streamed; None when that does not say."""
+    if follower.outcome is not None:
+        ended = Outcome.load(follower.outcome)
+        return Run(run_id=run_id, status=ended.status, outcome=ended, steps=ended.steps)
+    if follower.pending:
+        return Run(
+            run_id=run_id,
+            status="waiting",
+            pending=[dict(one) for one in follower.pending],
+            steps=follower.step,
+        )
+    return None
+
+
+def _found(snapshot: StateSnapshot, run_id: str) -> Run:
+    """The run after the graph has stopped, from its checkpoint. Raises LoopBroken unless it ended."""
     if outcome := snapshot.values.get("outcome"):
         ended = Outcome.load(outcome)
         return Run(run_id=run_id, status=ended.status, outcome=ended, steps=ended.steps)
-    if snapshot.interrupts:
-        pending = [dict(one.value) for one in snapshot.interrupts]
-        return Run(run_id=run_id, status="waiting", pending=pending, steps=steps)
     stopped = ", ".join(snapshot.next) or "no next node"
     raise LoopBroken(
         f"run {run_id} stopped without an outcome and without a question ({stopped}): "
