@@ -110,14 +110,18 @@ def test_every_method_of_a_public_class_has_a_docstring() -> None:
     assert [name for name, member in public_methods() if not (member.__doc__ or "").strip()] == []
 
 
+def has_examples(path: Path) -> bool:
+    return bool(re.search(r"^\s*>>> ", path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
 def modules_with_examples() -> list[str]:
-    found = []
+    found: list[str] = []
     for part in PARTS:
-        paths = [path for path in (ROOT / part).rglob("*.py") if ">>> " in path.read_text(encoding="utf-8")]
+        paths = [path for path in (ROOT / part).rglob("*.py") if has_examples(path)]
         found += [f"interlock.{'.'.join(path.relative_to(ROOT).with_suffix('').parts)}" for path in paths]
     front = ROOT / "src" / "interlock"
     for path in front.rglob("*.py"):
-        if path == path.resolve() and ">>> " in path.read_text(encoding="utf-8"):
+        if path == path.resolve() and has_examples(path):
             found.append(".".join(path.relative_to(front.parent).with_suffix("").parts))
     return sorted(name.removesuffix(".__init__") for name in found)
 
