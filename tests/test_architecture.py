@@ -32,8 +32,8 @@ MAY_NOT_IMPORT = {
     "checkpoints": ("langgraph.graph", "langgraph.pregel", "langchain", "langchain_openai", "jmespath"),
     "graphs": ("sqlite3", "sqlite_utils", "click", "rich"),
 }
-"""What would tie a part to something that is another part's concern. A ready-made loop is a folder below graphs/;
-its tools are somebody's world, so this says nothing about them."""
+"""What would tie a part to something that is another part's concern. A ready-made loop is a folder below
+graphs/; its tools are somebody's world, so this says nothing about them."""
 
 PLACES = re.compile(r"(?<![\w.~-])/(?:work|root|tmp|home|Users)/\w")
 """Absolute paths of somebody's machine. (Only this line may spell them out.)"""
