@@ -39,8 +39,8 @@ _BY_TYPE: tuple[tuple[type[BaseException], Status], ...] = (
     (concurrent.futures.TimeoutError, "retryable_error"),
     (ConnectionError, "retryable_error"),
 )
-"""Statuses by type. Everything else is a `tool_error`: a KeyError inside a tool is no confirmed absence, and a
-ValueError may be the tool's own fault."""
+"""Statuses by type. Everything else is a `tool_error`: a KeyError inside a tool is no confirmed absence, and
+a ValueError may be the tool's own fault."""
 
 _UNDECIDED = ("timeout", "timedout", "connect", "disconnect", "remoteprotocol", "readerror", "writeerror")
 
@@ -49,8 +49,8 @@ def failure_of(error: BaseException, *, mutates: bool) -> tuple[Status, str]:
     """The status of a failed call, and what happened in words.
 
     Args:
-        mutates: the tool changes something. When it broke off (a timeout, a lost connection, a server error), its
-            effect may have happened all the same: the outcome is unknown.
+        mutates: the tool changes something. When it broke off (a timeout, a lost connection, a server error),
+            its effect may have happened all the same: the outcome is unknown.
     """
     status = _status(error)
     if mutates and status == "retryable_error" and not _nothing_happened(error):

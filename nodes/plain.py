@@ -1,4 +1,4 @@
-"""Whatever a tool returns, as bounded plain JSON data: deterministic, and never an exception for a value's sake."""
+"""Whatever a tool returns, as bounded plain JSON data: deterministic, never an exception for its sake."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ INT64 = range(-(2**63), 2**63)
 def to_plain(value: Any) -> JsonValue:
     """The value as plain JSON data.
 
-    Sets are sorted; integers beyond 64 bits and numbers that are not finite become `{"$int": "…"}` and
-    `{"$float": "…"}`; binary data `{"$bytes": …}`; an object without a useful form its class's name. Cycles, and
+    Sets are sorted; integers beyond 64 bits and numbers that are not finite become `{"$int": "…"}`
+    and `{"$float": "…"}`; binary data `{"$bytes": …}`; an object without a useful form its class's name. Cycles, and
     what lies deeper than MAX_DEPTH, are named.
     """
     return _plain(value, 0, frozenset())
@@ -70,7 +70,7 @@ def _composite(value: Any, depth: int, above: frozenset[int]) -> JsonValue:
         return _items(value, depth, above)
     for kind, convert in _CONVERTERS:
         if isinstance(value, kind):
-            return _safely(lambda: _plain(convert(value), depth, above), value)
+            return _safely(lambda convert=convert: _plain(convert(value), depth, above), value)
     return _safely(lambda: _object(value, depth, above), value)
 
 

@@ -1,7 +1,7 @@
 """Which old steps the prompt shows as one line each, so that it stays under its token budget.
 
-Folding goes in blocks: when the open steps outgrow the budget, the oldest are folded until half of it is free.
-Between two foldings a prompt only grows at its end. Facts are never folded.
+Folding goes in blocks: when the open steps outgrow the budget, the oldest are folded until half of it is
+free. Between two foldings a prompt only grows at its end. Facts are never folded.
 """
 
 from __future__ import annotations

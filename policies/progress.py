@@ -15,8 +15,8 @@ WINDOW = 20
 def repeats(steps: Sequence[Mapping[str, Any]]) -> int:
     """How often the newest step's action had given the same result before, within the window.
 
-    An alternation (A-B-A-B) counts for each of its actions. New wording of the thought is no difference; a step
-    whose action has no identity (an invalid decision) is never a repeat.
+    An alternation (A-B-A-B) counts for each of its actions. New wording of the thought is no difference; a
+    step whose action has no identity (an invalid decision) is never a repeat.
 
     Args:
         steps: dumped step records, newest last, the newest with its observation.

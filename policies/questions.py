@@ -78,7 +78,7 @@ class Approval(Record):
     decided_at: str | None = None
 
     def payload(self) -> dict[str, Any]:
-        """The interrupt's value: the ecosystem's human-in-the-loop request, and what binds it to the action."""
+        """The interrupt's value: the ecosystem's human-in-the-loop request, bound to the action."""
         question = self.question
         return {
             "action_requests": [

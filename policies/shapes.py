@@ -94,8 +94,7 @@ def _fitted_object(item: dict[str, Any], share: int, depth: int) -> JsonValue:
         return _described(item)
     kept: dict[str, JsonValue] = {}
     room = share
-    order = sorted(item, key=lambda key: (not isinstance(item[key], str | int | float | bool), list(item).index(key))) \
-        if len(item) <= MAX_KEYS else list(item)  # fmt: skip
+    order = sorted(item, key=lambda key: isinstance(item[key], dict | list))
     for key in order[:MAX_KEYS]:
         part = max(16, share // max(1, min(len(item), MAX_KEYS)))
         fitted = _fitted(item[key], part, depth + 1)
