@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from interlock.nodes.model import ChatModel
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
@@ -32,6 +31,7 @@ from interlock.nodes.authorize import authorize
 from interlock.nodes.deps import Deps
 from interlock.nodes.execute import execute
 from interlock.nodes.io import direct, run_sync, threaded
+from interlock.nodes.model import ChatModel
 from interlock.nodes.normalize import normalize
 from interlock.nodes.ports import Clock, Ids, Ports
 from interlock.nodes.think import think
@@ -115,14 +115,11 @@ def create_loop(
 
 def _graph(deps: Deps) -> StateGraph[Any, Any, Any, Any]:
     graph = StateGraph(LoopState, input_schema=LoopInput, output_schema=LoopOutput)
-    for name, node in {
-        "authorize": authorize,
-        "execute": execute,
-        "normalize": normalize,
-        "verify": verify,
-    }.items():
-        graph.add_node(name, _Node(name, deps, lambda state, deps, _, node=node: node(state, deps)))
-    graph.add_node("think", _Node("think", deps, think))
+    graph.add_node("think", _Node("think", deps, think, knows_run=True))
+    graph.add_node("authorize", _Node("authorize", deps, authorize))
+    graph.add_node("execute", _Node("execute", deps, execute))
+    graph.add_node("normalize", _Node("normalize", deps, normalize))
+    graph.add_node("verify", _Node("verify", deps, verify))
     graph.add_edge(START, "think")
     graph.add_conditional_edges("think", from_think)
     graph.add_conditional_edges("authorize", from_authorize)
@@ -144,17 +141,24 @@ def deps_of(loop: Loop) -> Deps:
 class _Node(Runnable[Any, Any]):
     """A node that runs the same coroutine in the sync and in the async graph."""
 
-    def __init__(self, name: str, deps: Deps, node: Callable[[Any, Deps, str], Any]) -> None:
+    def __init__(self, name: str, deps: Deps, node: Callable[..., Any], knows_run: bool = False) -> None:
         self.name = name
         self._node = node
+        self._knows_run = knows_run
         self._sync = deps
         self._async = replace(deps, io=threaded, asynchronous=True, decide=deps.adecide, sleep=deps.asleep)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return run_sync(self._node(input, self._sync, _run_id(config, self._sync.ids)))
+        return run_sync(self._coroutine(input, self._sync, config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return await self._node(input, self._async, _run_id(config, self._async.ids))
+        return await self._coroutine(input, self._async, config)
+
+    def _coroutine(self, state: Any, deps: Deps, config: RunnableConfig | None) -> Any:
+        """think gives a run its id; the others read it from the state."""
+        if self._knows_run:
+            return self._node(state, deps, _run_id(config, deps.ids))
+        return self._node(state, deps)
 
 
 def _run_id(config: RunnableConfig | None, ids: Ids) -> str:

@@ -6,7 +6,7 @@ processes from driving one run.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any
 
@@ -173,7 +173,7 @@ def _create(
 ) -> str:
     if not isinstance(goal, str) or not goal.strip():
         raise BadLoop("a run needs a goal, in words")
-    if loop.checkpointer is None:
+    if not isinstance(loop.checkpointer, BaseCheckpointSaver):
         raise BadLoop(
             "this loop has no checkpointer: start needs one; inside a parent graph invoke the parent"
         )
@@ -193,7 +193,7 @@ def _resumable(loop: Loop, deps: Deps, run_id: str) -> RunRow:
             f"run {run_id} was started by a loop with other tools, contracts or policy; "
             "resume it with that loop"
         )
-    if loop.checkpointer is None:
+    if not isinstance(loop.checkpointer, BaseCheckpointSaver):
         raise BadLoop(
             "this loop has no checkpointer: resume needs one; inside a parent graph resume the parent"
         )
@@ -252,7 +252,7 @@ def _found(snapshot: StateSnapshot, run_id: str) -> Run:
 
 
 @contextmanager
-def _named_errors(run_id: str) -> Iterator[None]:
+def _named_errors(run_id: str) -> Generator[None]:
     """LangGraph's own limit must never be what ends a run; if it does, the error says so."""
     try:
         yield

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from interlock.nodes.tools import BoundTool
 from interlock.policies.canonical import ArgumentsError
@@ -44,14 +44,15 @@ class Answer(BaseModel):
 def answer_schema(question: Question, tool: BoundTool | None) -> type[Answer]:
     """The answers that this question accepts. Everything else raises pydantic.ValidationError."""
 
-    def fits(answer: Answer) -> Answer:
-        if problem := _problem(answer, question, tool):
-            raise ValueError(problem)
-        return answer
+    class Fitting(Answer):
+        @model_validator(mode="after")
+        def fits(self) -> Self:
+            if problem := _problem(self, question, tool):
+                raise ValueError(problem)
+            return self
 
-    return create_model(
-        "Answer", __base__=Answer, __validators__={"fits": model_validator(mode="after")(fits)}
-    )
+    Fitting.__name__ = Fitting.__qualname__ = "Answer"
+    return Fitting
 
 
 def check_answer(answer: dict[str, Any], question: Question, tool: BoundTool | None) -> Answer:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from jsonschema import Draft202012Validator
 from langchain_core.tools import BaseTool, StructuredTool
@@ -18,7 +18,7 @@ from interlock.policies.errors import BadLoop
 
 __all__ = ["BoundTool", "bind_tools", "contract"]
 
-C = TypeVar("C", bound=Callable[..., Any] | BaseTool)
+C = TypeVar("C")
 _CONTRACT = "interlock_contract"
 
 
@@ -81,7 +81,7 @@ class BoundTool:
         return cast("dict[str, Any]", json.loads(canonical_json(value)))
 
     def _by_model(self, model: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:
-        extra = "forbid" if self.mutates else "ignore"
+        extra: Literal["forbid", "ignore"] = "forbid" if self.mutates else "ignore"
         try:
             checked = model.model_validate_json(
                 json.dumps(arguments, allow_nan=False), strict=self.mutates, extra=extra
@@ -110,7 +110,7 @@ class BoundTool:
 
 
 def bind_tools(
-    tools: list[BaseTool | Callable[..., Any]], contracts: Mapping[str, Contract]
+    tools: Sequence[BaseTool | Callable[..., Any]], contracts: Mapping[str, Contract]
 ) -> dict[str, BoundTool]:
     """Tools with their contracts, by name. A tool without a contract counts as high-risk and untrusted.
 
@@ -153,11 +153,17 @@ def _as_tool(thing: BaseTool | Callable[..., Any]) -> tuple[BaseTool, Contract |
 
 def _bind(tool: BaseTool, made: Contract) -> BoundTool:
     model = tool.tool_call_schema
-    schema = model if isinstance(model, dict) else model.model_json_schema()
+    schema: dict[str, Any] = model if isinstance(model, dict) else _json_schema(model)
     if made.effect != "read":
         schema = _closed(schema)
     text = json.dumps([tool.name, tool.description, schema], sort_keys=True, default=str)
     return BoundTool(tool, made, schema, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _json_schema(model: type[Any]) -> dict[str, Any]:
+    if not issubclass(model, BaseModel):
+        raise BadLoop(f"{model.__name__} is a pydantic v1 model; tools need pydantic v2 argument schemas")
+    return model.model_json_schema()
 
 
 def _closed(schema: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from interlock.nodes.deps import Deps
 from interlock.nodes.normalize import keep_record
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
@@ -53,7 +55,7 @@ async def _check(claim: FinalAnswer, visit: Visit, deps: Deps) -> Update:
 async def _ended(visit: Visit, deps: Deps, reason: Reason, message: str, answer: JsonValue = None) -> Update:
     """Write the outcome: into the state, onto the run, and the last record into the trace."""
     effects = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
-    part = {} if visit.record is not None else None
+    part: dict[str, Any] | None = {} if visit.record is not None else None
     update = visit.leave(deps, part=part, stop=reason, stop_detail=message)
     ended = visit.control.load(update["control"])
     facts, steps = visit.state.get("facts") or {}, visit.state.get("scratchpad") or []

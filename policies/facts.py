@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from interlock.policies.record import JsonValue, Record
@@ -28,7 +29,7 @@ class Fact(Record):
     """Earlier, different values of the same key, oldest first."""
 
 
-def merge_facts(known: dict[str, Any], batches: list[list[dict[str, Any]]]) -> dict[str, Any]:
+def merge_facts(known: dict[str, Any], batches: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
     """Fold new facts into the known ones: the newer value wins, the older is remembered.
 
     A left fold over single facts, so it is the same however the batches are cut.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from interlock.policies.observations import Observation, ToolResult
@@ -51,7 +52,7 @@ class StepRecord(Record):
     """Milliseconds by phase."""
 
 
-def merge_steps(known: list[dict[str, Any]], batches: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def merge_steps(known: list[dict[str, Any]], batches: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Fold partial step records into the scratchpad: parts of the same step are merged, new steps appended.
 
     A left fold over single parts, so it is the same however the batches are cut. The records of `known` are

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from interlock.testing import EffectCounter, ScriptedModel, answer, call
 from langchain_core.tools import tool
 
 from interlock import (
@@ -24,6 +24,7 @@ from interlock import (
     start,
 )
 from interlock.policies.errors import RunFinished
+from interlock.testing import EffectCounter, ScriptedModel, answer, call
 
 from .harness import Killer, arm, in_child
 
@@ -80,7 +81,8 @@ def person(run: Run, folder: Path) -> HumanDecision:
     (question,) = run.pending
     if question["kind"] == "approval":
         return HumanDecision(type="approve", by="ops")
-    done = question["arguments"]["target"] in EffectCounter(folder / "effects.log").keys("act")  # type: ignore[index, call-overload]
+    arguments: Any = question["arguments"]
+    done = arguments["target"] in EffectCounter(folder / "effects.log").keys("act")
     return (
         HumanDecision(type="respond", message="it happened")
         if done
@@ -105,8 +107,8 @@ def test_a_kill_at_any_point_changes_nothing_in_the_world(tmp_path: Path, kind: 
         folder = tmp_path / f"kill{at}"
         folder.mkdir()
         where = f"killed at point {at}, {points[at - 1]}"
-        assert in_child(lambda folder=folder, at=at: go(folder, kind, Killer(at))) == -9, where
-        assert in_child(lambda folder=folder: go(folder, kind)) == 0, where
+        assert in_child(partial(go, folder, kind, Killer(at))) == -9, where
+        assert in_child(partial(go, folder, kind)) == 0, where
         check(folder, kind, where)
 
 

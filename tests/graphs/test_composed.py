@@ -53,6 +53,7 @@ def test_a_bad_answer_is_refused_and_the_question_stays_open(tmp_path: Path, eff
         loop = create_loop(scripted(), [restart_tool(effects)], store=store)
         config: Any = {"configurable": {"thread_id": "t"}}
         (asked,) = loop.invoke({"goal": "restart a"}, config)["__interrupt__"]
+        bad: Any
         for bad in ("yes", {"decisions": []}, {"decisions": [{"type": "allow"}]}, {"approved": True}):
             with pytest.raises(ValueError, match="validation error"):
                 loop.invoke(Command(resume={asked.id: bad}), config)
@@ -108,10 +109,18 @@ def test_a_loop_in_a_larger_graph_surfaces_its_question_and_resumes(effects: Eff
 def test_durability_is_sync_unless_the_caller_says_otherwise() -> None:
     loop = create_loop(ScriptedModel([]), [])
     assert loop.config is not None
-    assert loop.config["configurable"][DURABILITY_KEY] == "sync"
+    assert loop.config.get("configurable", {})[DURABILITY_KEY] == "sync"
 
 
 def test_the_graph_has_five_nodes_and_is_drawn_without_the_network() -> None:
     drawn = create_loop(ScriptedModel([]), []).get_graph()
-    assert set(drawn.nodes) == {"__start__", "think", "authorize", "execute", "normalize", "verify", "__end__"}
+    assert set(drawn.nodes) == {
+        "__start__",
+        "think",
+        "authorize",
+        "execute",
+        "normalize",
+        "verify",
+        "__end__",
+    }
     assert "think -.-> authorize" in drawn.draw_mermaid().replace("&nbsp;", " ").replace(";", "")

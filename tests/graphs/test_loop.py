@@ -6,16 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from interlock.testing import (
-    EffectCounter,
-    ScriptedModel,
-    answer,
-    ask,
-    call,
-    cannot_complete,
-    delegate,
-    request_approval,
-)
 from langchain_core.tools import tool
 
 from interlock import (
@@ -40,6 +30,16 @@ from interlock.policies.errors import (
     RunExists,
     RunFinished,
     UnknownRun,
+)
+from interlock.testing import (
+    EffectCounter,
+    ScriptedModel,
+    answer,
+    ask,
+    call,
+    cannot_complete,
+    delegate,
+    request_approval,
 )
 
 
@@ -328,7 +328,8 @@ def test_an_error_inside_a_tool_is_an_observation(store: Store) -> None:
     @tool
     def broken(key: str) -> str:
         """Fail."""
-        return {}[key]
+        empty: dict[str, str] = {}
+        return empty[key]
 
     model = ScriptedModel([call("broken", key="x"), answer("failed")])
     start(create_loop(model, [broken], store=store), "go", run_id="r1")
