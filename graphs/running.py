@@ -11,6 +11,7 @@ from contextlib import aclosing, contextmanager
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphRecursionError
 from langgraph.types import StateSnapshot
 
