@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from interlock.nodes.deps import Deps
+from interlock.nodes.visit import State, Update, Visit, enter, iso
+from interlock.policies.facts import Fact
+from interlock.policies.limits import after_step
 from interlock.policies.normalizers import (
     facts_from,
     observe,
@@ -11,13 +15,8 @@ from interlock.policies.normalizers import (
     observe_denied,
     observe_invalid,
 )
-from interlock.policies.progress import repeats
-
-from interlock.nodes.deps import Deps
-from interlock.nodes.visit import State, Update, Visit, enter, iso
-from interlock.policies.facts import Fact
-from interlock.policies.limits import after_step
 from interlock.policies.observations import Observation
+from interlock.policies.progress import repeats
 from interlock.policies.steps import StepRecord, merge_steps
 from interlock.policies.verdicts import Deny
 
@@ -35,7 +34,8 @@ async def normalize(state: State, deps: Deps) -> Update:
         notes = "; ".join(str(note) for note in _list(record.model["notes"]))
         observation = observation.model_copy(update={"summary": f"{observation.summary}\n({notes})"})
     steps = [*(visit.state.get("scratchpad") or ())[-20:]]
-    seen = repeats([*steps[:-1], {**steps[-1], "observation": observation.dump()}])
+    effects = {name for name, tool in deps.tools.items() if tool.mutates}
+    seen = repeats([*steps[:-1], {**steps[-1], "observation": observation.dump()}], effects=effects)
     changes, warning = after_step(visit.control, deps.budget, observation, record.invalid is not None, seen)
     if warning:
         observation = observation.model_copy(update={"next_actions": [*observation.next_actions, warning]})

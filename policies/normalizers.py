@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import jmespath
-from jmespath.exceptions import JMESPathError
+import json
 
 from interlock.policies.contracts import Contract
 from interlock.policies.facts import Fact
+from interlock.policies.identifiers import identifiers_in
+from interlock.policies.not_run import observe_answer, observe_denied, observe_invalid
 from interlock.policies.observations import Observation, Status, ToolResult
-from interlock.policies.questions import HumanDecision, QuestionKind
+from interlock.policies.progress import result_key
+from interlock.policies.queries import Found, pick, pick_all, rendered
 from interlock.policies.record import JsonValue
-from interlock.policies.shapes import entities_of, shortened
-from interlock.policies.steps import InvalidDecision
-from interlock.policies.text import bounded
-from interlock.policies.verdicts import Verdict
+from interlock.policies.shapes import binary_size, compact, cut_text, headline, shown, size_of
+from interlock.policies.text import visible
 
-__all__ = ["facts_from", "observe", "observe_answer", "observe_denied", "observe_invalid"]
+__all__ = ["LIMIT", "facts_from", "observe", "observe_answer", "observe_denied", "observe_invalid"]
 
 LIMIT = 1_000
-"""Longest summary of a result, characters."""
+"""Largest summary of a result, bytes."""
+MIN_LIMIT = 200
+"""Smallest limit: room for saying what was left out."""
 
 _AFTER: dict[Status, str] = {
     "retryable_error": "the call may be tried again later",
@@ -31,89 +31,128 @@ _AFTER: dict[Status, str] = {
     "unknown_outcome": "look at the world before acting again: it may have happened",
     "tool_error": "the tool itself failed; try another way",
 }
+_IN_PART = "the rest is kept under raw_ref; ask for less, or for one item by its identifier"
 
 
 def observe(raw: JsonValue, result: ToolResult, contract: Contract, *, limit: int = LIMIT) -> Observation:
-    """The envelope of a result.
+    """The envelope of a result: whole as compact JSON where it fits, else its structure first.
+
+    A result that is shown whole lists no entities: they stand in it. What is wrong with the contract's own
+    expressions is said at the end of the summary.
 
     Args:
         raw: the raw value as plain JSON; None when the call failed.
-        limit: longest summary, characters.
+        limit: largest summary, bytes; at least MIN_LIMIT.
     """
+    limit = max(limit, MIN_LIMIT)
     if result.status != "ok":
-        return _failed(result, contract)
+        following = [_AFTER[result.status]] if result.attempts else []
+        return _envelope(raw, result, contract, _fitted(result.error or result.status, limit), [], following)
     if contract.normalizer:
-        return _mapped(raw, result, contract, limit)
-    summary, whole = shortened(raw, limit)
-    return _envelope(result, contract, summary, [] if whole else entities_of(raw), _paging(result, whole))
+        return _by_contract(raw, result, contract, limit)
+    notes = _notes([found.note for found in pick_all(contract.provides, raw).values()])
+    summary, whole = _summary(raw, result, limit - size_of(notes))
+    entities = [] if whole else identifiers_in(raw, limit // 2)
+    return _envelope(raw, result, contract, summary + notes, entities, [] if whole else [_IN_PART])
 
 
 def facts_from(raw: JsonValue, contract: Contract, step: int, at: str, tool: str) -> list[Fact]:
-    """Facts by the contract's `provides`. An expression that finds nothing, or is broken, gives no fact."""
-    found = []
-    for key, expression in contract.provides.items():
-        value = _search(expression, raw)
-        if value is None:
-            continue
-        found.append(
-            Fact(
-                key=key,
-                value=value,
-                source=f"tool:{tool}",
-                trust="observed",
-                tainted=contract.untrusted,
-                step=step,
-                observed_at=at,
-            )
+    """Facts by the contract's `provides`: what is null, broken, not finite or too large gives none.
+
+    Args:
+        at: time of the observation, UTC, ISO 8601.
+    """
+    return [
+        Fact(
+            key=key,
+            value=found.value,
+            source=f"tool:{tool}",
+            trust="observed",
+            tainted=contract.untrusted,
+            step=step,
+            observed_at=at,
         )
-    return found
+        for key, found in pick_all(contract.provides, raw).items()
+        if found.value is not None
+    ]
 
 
-def observe_denied(verdict: Verdict) -> Observation:
-    """What the model sees of an action that the policy did not let run."""
-    summary = f"not run; rule {verdict.rule}: {verdict.reason}"
-    return _told("permission_denied", summary)
-
-
-def observe_invalid(invalid: InvalidDecision) -> Observation:
-    """What the model sees of a reply that was no decision."""
-    return _told("invalid_input", f"nothing ran: {invalid.problem}")
-
-
-def observe_answer(kind: QuestionKind, outcome: str, decision: HumanDecision | None) -> Observation:
-    """What the model sees of a person's answer that stands for the result."""
-    if decision is None:
-        return _told("permission_denied", f"not executed: the question {outcome} without an answer")
-    said = decision.message or decision.reason or ""
-    if decision.type == "respond":
-        return _told("ok", f"a person answered: {said}")
-    if decision.type == "reject" and kind == "ask":
-        return _told("permission_denied", f"nobody will answer this{': ' + said if said else ''}")
-    if decision.type == "reject":
-        return _told("permission_denied", f"rejected by a person; this is final{': ' + said if said else ''}")
-    return _told("permission_denied", "not executed: what was approved is not what would run")
-
-
-def _mapped(raw: JsonValue, result: ToolResult, contract: Contract, limit: int) -> Observation:
-    """The envelope by the contract's own JMESPath mapping: `summary`, `entities`, `next_actions`."""
+def _by_contract(raw: JsonValue, result: ToolResult, contract: Contract, limit: int) -> Observation:
+    """The envelope by the contract's own mapping; what it leaves open is as usual."""
     mapping = contract.normalizer or {}
-    picked = _search(str(mapping["summary"]), raw) if "summary" in mapping else raw
-    summary, _ = shortened(picked, limit)
-    entities = _search(str(mapping["entities"]), raw) if "entities" in mapping else None
-    listed = entities if isinstance(entities, list) else [] if entities is None else [entities]
-    following = [str(item) for item in mapping.get("next_actions", [])]
-    return _envelope(result, contract, summary, listed[:20], following)
+    wanted = rendered(str(mapping["summary"]), raw, limit) if "summary" in mapping else Found()
+    chosen = pick(str(mapping["entities"]), raw) if "entities" in mapping else None
+    problems = [found.note for found in pick_all(contract.provides, raw).values()]
+    problems += [wanted.note, chosen.note if chosen else ""]
+    if "summary" in mapping and wanted.value is None and not wanted.note:
+        problems.append("the contract's summary found nothing")
+    notes = _notes(problems)
+    room = limit - size_of(notes)
+    summary = _summary(raw, result, room)[0] if wanted.value is None else _fitted(wanted.value, room)
+    entities = identifiers_in(raw, limit // 2) if chosen is None else _entities(chosen.value, limit // 2)
+    following = [_fitted(str(item), limit // 4) for item in mapping.get("next_actions", [])][:8]
+    return _envelope(raw, result, contract, summary + notes, entities, following)
 
 
-def _failed(result: ToolResult, contract: Contract) -> Observation:
-    following = [_AFTER[result.status]] if result.status in _AFTER and result.attempts else []
-    summary = bounded(result.error or result.status, LIMIT)
-    return _envelope(result, contract, summary, [], following)
+def _summary(raw: JsonValue, result: ToolResult, room: int) -> tuple[str, bool]:
+    """The value as text, and whether that is all of it."""
+    if (nothing := _nothing(raw)) is not None:
+        return nothing, True
+    if (size := binary_size(raw)) is not None:
+        return f"binary data, {size} bytes; its content is kept under raw_ref at most", False
+    text = visible(raw) if isinstance(raw, str) and len(raw) <= room else None
+    whole = text if text and size_of(text) <= room else None
+    if whole is None and not isinstance(raw, str):
+        whole = compact(raw, room)
+    if whole is not None:
+        return whole, True
+    head = headline(raw, result.size) + "\n"
+    room -= size_of(head)
+    return head + (cut_text(raw, room, quoted=False) if isinstance(raw, str) else shown(raw, room)), False
+
+
+def _nothing(raw: JsonValue) -> str | None:
+    if raw is None:
+        return "null (the tool returned no value)"
+    if isinstance(raw, str):
+        return None if raw.strip() else f"empty text ({len(raw)} characters)"
+    if isinstance(raw, list | dict) and not raw:
+        return "[] (an empty list)" if isinstance(raw, list) else "{} (an empty object)"
+    return None
+
+
+def _entities(chosen: JsonValue, room: int) -> list[JsonValue]:
+    """What the contract chose, as far as it fits; the count of what does not is the last entry."""
+    listed = chosen if isinstance(chosen, list) else [] if chosen is None else [chosen]
+    kept: list[JsonValue] = []
+    for item in listed:
+        text = compact(item, room)
+        if text is None:
+            return [*kept, f"… {len(listed) - len(kept)} more"]
+        kept.append(json.loads(text))
+        room -= size_of(text) + 1
+    return kept
+
+
+def _notes(problems: list[str]) -> str:
+    said = "; ".join(dict.fromkeys(problem for problem in problems if problem))
+    return f"\n({_fitted(said, MIN_LIMIT // 2)})" if said else ""
+
+
+def _fitted(text: str, room: int) -> str:
+    made = visible(text) if len(text) <= room else ""
+    return made if made and size_of(made) <= room else cut_text(text, room, quoted=False)
 
 
 def _envelope(
-    result: ToolResult, contract: Contract, summary: str, entities: list[JsonValue], following: list[str]
+    raw: JsonValue,
+    result: ToolResult,
+    contract: Contract,
+    summary: str,
+    entities: list[JsonValue],
+    following: list[str],
 ) -> Observation:
+    seen = json.dumps([entities, following], ensure_ascii=False) if entities or following else ""
     return Observation(
         status=result.status,
         summary=summary,
@@ -122,21 +161,6 @@ def _envelope(
         raw_ref=result.raw_ref,
         trust="untrusted" if contract.untrusted else "trusted",
         size_before=result.size,
-        size_after=len(summary.encode()) + sum(len(str(entity)) for entity in entities),
+        size_after=size_of(summary) + size_of(seen),
+        result_key=result_key(raw, contract.volatile) if result.status == "ok" else None,
     )
-
-
-def _told(status: Status, summary: str) -> Observation:
-    short = bounded(summary, 4 * LIMIT)
-    return Observation(status=status, summary=short, size_after=len(short.encode()))
-
-
-def _paging(result: ToolResult, whole: bool) -> list[str]:
-    return [] if whole else ["this is a part of the result; ask for less, or for one item by its identifier"]
-
-
-def _search(expression: str, raw: Any) -> Any:
-    try:
-        return jmespath.search(expression, raw)
-    except JMESPathError:
-        return None

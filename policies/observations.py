@@ -59,3 +59,5 @@ class Observation(Record):
     """Size of the raw value, bytes of its JSON."""
     size_after: Annotated[int, Field(ge=0)] = 0
     """Size of what the model sees, bytes."""
+    result_key: str | None = None
+    """Hash of the raw value without the contract's volatile fields; None where the contract names none."""
