@@ -16,7 +16,7 @@ from interlock.policies.questions import Approval, HumanDecision, Question
 from interlock.policies.runs import RunRow
 from interlock.policies.transitions import LEGAL
 
-__all__ = ["Entry", "entry_of", "strayed"]
+__all__ = ["Entry", "entry_of", "strayed", "suspicious"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,30 @@ def entry_of(
     return Entry(None, snapshot.values)
 
 
-def strayed(snapshot: StateSnapshot) -> Phase | None:
-    """The phase to go on from, when new input sent the graph to a node that may not follow it.
-
-    LangGraph drops the open tasks of a thread that is given new input; the run still stands where it was.
-    """
+def suspicious(snapshot: StateSnapshot) -> bool:
+    """True when the newest state, open writes included, does not show a run that simply goes on."""
     control, ended = snapshot.values.get("control"), snapshot.values.get("outcome")
-    if not control or ended or not snapshot.next or snapshot.next[0] in LEGAL[control.get("phase")]:
+    if not control or ended:
+        return False
+    legal = LEGAL[control.get("phase")]
+    return not snapshot.tasks or any(task.error or task.name not in legal for task in snapshot.tasks)
+
+
+def strayed(committed: StateSnapshot) -> Phase | None:
+    """The phase to go on from, when the graph lost its way; None when it did not.
+
+    LangGraph drops the open tasks of a thread that is given new input, and ends without a word when an edge
+    raises or leads to a node that does not exist. The run still stands behind the phase that finished last.
+
+    Args:
+        committed: the newest checkpoint, without the open writes of its tasks.
+    """
+    control = committed.values.get("control")
+    if not control:
         return None
-    return cast(Phase, control["phase"])
+    legal = LEGAL[control.get("phase")]
+    lost = any(task.name not in legal or (task.error and task.result) for task in committed.tasks)
+    return cast("Phase", control["phase"]) if lost or not committed.tasks else None
 
 
 def _answer(

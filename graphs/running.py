@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphRecursionError
 from langgraph.types import StateSnapshot
 
-from interlock.graphs.entry import entry_of, strayed
+from interlock.graphs.entry import entry_of, strayed, suspicious
 from interlock.graphs.events import Event, Follower, OnEvent
 from interlock.graphs.loop import Loop, deps_of
 from interlock.nodes.deps import Deps
@@ -99,10 +99,7 @@ def resume(
     deps = deps_of(loop)
     row = _resumable(loop, deps, run_id)
     with deps.store.runs.lease(run_id):
-        snapshot = loop.get_state(_config(run_id))
-        if phase := strayed(snapshot):
-            loop.update_state(_config(run_id), {}, as_node=phase)
-            snapshot = loop.get_state(_config(run_id))
+        snapshot = _taken_up(loop, run_id)
         entry = entry_of(snapshot, deps, row, decision, approval_id)
         if entry is None:
             return inspect(deps.store, run_id)
@@ -121,10 +118,7 @@ async def aresume(
     deps = deps_of(loop)
     row = _resumable(loop, deps, run_id)
     with deps.store.runs.lease(run_id):
-        snapshot = await loop.aget_state(_config(run_id))
-        if phase := strayed(snapshot):
-            await loop.aupdate_state(_config(run_id), {}, as_node=phase)
-            snapshot = await loop.aget_state(_config(run_id))
+        snapshot = await _ataken_up(loop, run_id)
         entry = entry_of(snapshot, deps, row, decision, approval_id)
         if entry is None:
             return inspect(deps.store, run_id)
@@ -199,6 +193,25 @@ def _resumable(loop: Loop, deps: Deps, run_id: str) -> RunRow:
             "this loop has no checkpointer: resume needs one; inside a parent graph resume the parent"
         )
     return row
+
+
+def _taken_up(loop: Loop, run_id: str) -> StateSnapshot:
+    """The newest state; a graph that lost its way is first put back behind the phase that finished last."""
+    snapshot = loop.get_state(_config(run_id))
+    if suspicious(snapshot) and (phase := strayed(loop.get_state(snapshot.config))):
+        with _named_errors(run_id):
+            loop.update_state(_config(run_id), {}, as_node=phase)
+        return loop.get_state(_config(run_id))
+    return snapshot
+
+
+async def _ataken_up(loop: Loop, run_id: str) -> StateSnapshot:
+    snapshot = await loop.aget_state(_config(run_id))
+    if suspicious(snapshot) and (phase := strayed(await loop.aget_state(snapshot.config))):
+        with _named_errors(run_id):
+            await loop.aupdate_state(_config(run_id), {}, as_node=phase)
+        return await loop.aget_state(_config(run_id))
+    return snapshot
 
 
 def _drive(
