@@ -6,7 +6,6 @@ import re
 import socket
 import subprocess
 import urllib.error
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
@@ -40,7 +39,6 @@ _BY_TYPE: tuple[tuple[type[BaseException], Status], ...] = (
     (FileNotFoundError, "not_found"),
     (FileExistsError, "conflict"),
     (TimeoutError, "retryable_error"),
-    (FutureTimeout, "retryable_error"),
     (subprocess.TimeoutExpired, "retryable_error"),
     (ConnectionError, "retryable_error"),
     (socket.gaierror, "retryable_error"),
