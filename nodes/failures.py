@@ -87,13 +87,14 @@ def _status(error: BaseException) -> Status:
     known = next((status for kind, status in _BY_TYPE if isinstance(error, kind)), None)
     if known is not None:
         return known
-    names = (kind.__name__ for kind in type(error).__mro__)
-    return "retryable_error" if any(_TRANSPORT.search(name) for name in names) else "tool_error"
+    if any(_TRANSPORT.search(kind.__name__) for kind in type(error).__mro__):
+        return "retryable_error"
+    return "tool_error"
 
 
 def _status_of_group(group: BaseExceptionGroup[Any]) -> Status:
     """What all of them say, or that something broke off, or that the tool failed."""
-    found = {_status(error) for error in group.exceptions}
+    found: set[Status] = {_status(error) for error in group.exceptions}
     if "retryable_error" in found:
         return "retryable_error"
     return found.pop() if len(found) == 1 else "tool_error"

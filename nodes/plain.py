@@ -73,8 +73,8 @@ class _Reading:
             return self.scalar(value)
         if isinstance(value, Mapping):
             return self.mapping(value.items(), *inside)
-        if isinstance(value, tuple) and hasattr(value, "_asdict"):
-            return self.mapping(value._asdict().items(), *inside)
+        if isinstance(value, tuple) and (names := getattr(value, "_fields", ())):  # a NamedTuple
+            return self.mapping(zip(names, value, strict=False), *inside)
         if isinstance(value, set | frozenset):
             return self.unordered(value, *inside)
         if isinstance(value, list | tuple):
