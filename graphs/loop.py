@@ -25,7 +25,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from interlock.checkpoints import open_store
-from interlock.graphs.routing import from_authorize, from_execute, from_normalize, from_think, from_verify
+from interlock.graphs.routing import EDGES, Edge
 from interlock.graphs.state import LoopInput, LoopOutput, LoopState
 from interlock.nodes.authorize import authorize
 from interlock.nodes.deps import Deps
@@ -121,11 +121,9 @@ def _graph(deps: Deps) -> StateGraph[Any, Any, Any, Any]:
     graph.add_node("normalize", _Node("normalize", deps, normalize))
     graph.add_node("verify", _Node("verify", deps, verify))
     graph.add_edge(START, "think")
-    graph.add_conditional_edges("think", from_think)
-    graph.add_conditional_edges("authorize", from_authorize)
-    graph.add_conditional_edges("execute", from_execute)
-    graph.add_conditional_edges("normalize", from_normalize)
-    graph.add_conditional_edges("verify", from_verify)
+    for node, rule in EDGES.items():
+        edge = Edge(rule)
+        graph.add_conditional_edges(node, edge, edge.targets)
     graph.interlock_deps = deps  # type: ignore[attr-defined]  # survives with_config, which copies the rest
     return graph
 

@@ -2,48 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, get_args, get_type_hints
 
-from interlock.policies.control import Control
-from interlock.policies.steps import StepRecord
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from interlock.policies.errors import LoopBroken
 from interlock.policies.transitions import (
+    Standing,
     after_authorize,
     after_execute,
     after_normalize,
     after_think,
     after_verify,
+    standing,
 )
 
-__all__ = ["from_authorize", "from_execute", "from_normalize", "from_think", "from_verify"]
+__all__ = ["EDGES", "Edge"]
+
+EDGES: dict[str, Callable[[Standing], str]] = {
+    "think": after_think,
+    "authorize": after_authorize,
+    "execute": after_execute,
+    "normalize": after_normalize,
+    "verify": after_verify,
+}
+"""The edge out of each node."""
 
 
-def from_think(state: Mapping[str, Any]) -> Literal["authorize", "normalize", "verify"]:
-    """The edge out of think."""
-    return after_think(*_read(state))
+class Edge(Runnable[Any, Any]):
+    """An edge that LangGraph runs as it is; a plain function would be wrapped in callbacks."""
 
+    def __init__(self, rule: Callable[[Standing], str]) -> None:
+        self.name = rule.__name__
+        self._rule = rule
+        self._targets = list(get_args(get_type_hints(rule)["return"]))
 
-def from_authorize(state: Mapping[str, Any]) -> Literal["execute", "normalize"]:
-    """The edge out of authorize."""
-    return after_authorize(*_read(state))
+    @property
+    def targets(self) -> list[str]:
+        """The nodes that the edge may lead to, from the rule's return type."""
+        return self._targets
 
+    def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> str:
+        return self._follow(input)
 
-def from_execute(state: Mapping[str, Any]) -> Literal["normalize", "authorize"]:
-    """The edge out of execute."""
-    return after_execute(*_read(state))
+    async def ainvoke(
+        self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> str:
+        return self._follow(input)
 
-
-def from_normalize(state: Mapping[str, Any]) -> Literal["think", "verify", "authorize"]:
-    """The edge out of normalize."""
-    return after_normalize(*_read(state))
-
-
-def from_verify(state: Mapping[str, Any]) -> Literal["think", "__end__"]:
-    """The edge out of verify."""
-    return after_verify(*_read(state), ended=bool(state.get("outcome")))
-
-
-def _read(state: Mapping[str, Any]) -> tuple[Control, StepRecord | None]:
-    """The node before the edge wrote both records and validated them, so they are not validated again."""
-    steps = state.get("scratchpad") or ()
-    return Control.load(state["control"]), StepRecord.load(steps[-1]) if steps else None
+    def _follow(self, state: Mapping[str, Any]) -> str:
+        """LangGraph ends a run without a word when an edge fails, so the error is named here."""
+        try:
+            target = self._rule(standing(state))
+        except Exception as error:  # a rule is pure: no pause can come out of it
+            raise LoopBroken(f"the edge {self.name} failed: {type(error).__name__}: {error}") from error
+        if target not in self._targets:
+            raise LoopBroken(f"the edge {self.name} leads to {target!r}, which does not exist")
+        return target

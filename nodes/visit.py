@@ -92,7 +92,7 @@ def iso(deps: Deps) -> str:
 
 def _dump(value: Any) -> Any:
     if isinstance(value, Record):
-        return value.dump()
+        return {key: item for key, item in value.dump().items() if item != []}
     if isinstance(value, list):
         return [_dump(item) for item in value]
     return value

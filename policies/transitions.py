@@ -8,20 +8,23 @@ execute → normalize | authorize      normalize → think | verify | authorize 
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from interlock.policies.control import Control, Phase
-from interlock.policies.steps import StepRecord
+from interlock.policies.control import Phase
 
 __all__ = [
     "LEGAL",
     "IllegalTransition",
+    "Standing",
     "after_authorize",
     "after_execute",
     "after_normalize",
     "after_think",
     "after_verify",
     "check_transition",
+    "standing",
 ]
 
 LEGAL: dict[Phase | None, frozenset[str]] = {
@@ -52,34 +55,68 @@ def check_transition(phase: Phase | None, node: str) -> None:
         raise IllegalTransition(phase, node)
 
 
-def after_think(control: Control, record: StepRecord | None) -> Literal["authorize", "normalize", "verify"]:
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the edges need to know of the saved state."""
+
+    stop: bool = False
+    """The run has to end."""
+    kind: str | None = None
+    """Kind of the step's proposal; None when the step has no decision."""
+    recorded: bool = False
+    """The step has a record."""
+    ticket: bool = False
+    result: bool = False
+    doubt: bool = False
+    stuck: bool = False
+    ended: bool = False
+    """The outcome is written."""
+
+
+def standing(state: Mapping[str, Any]) -> Standing:
+    """The standing of a saved state. The node before the edge wrote the records, validated."""
+    control: Mapping[str, Any] = state["control"]
+    steps = state.get("scratchpad") or ()
+    record: Mapping[str, Any] = steps[-1] if steps else {}
+    proposal = (record.get("decision") or {}).get("proposal") or {}
+    return Standing(
+        stop=control.get("stop") is not None,
+        kind=proposal.get("kind"),
+        recorded=bool(record),
+        ticket=bool(record.get("ticket")),
+        result=bool(record.get("result")),
+        doubt=bool(control.get("doubt")),
+        stuck=bool(control.get("stuck")),
+        ended=bool(state.get("outcome")),
+    )
+
+
+def after_think(now: Standing) -> Literal["authorize", "normalize", "verify"]:
     """A stop or a claim goes to verify, an action to authorize, an invalid decision to normalize."""
-    if control.stop is not None or record is None:
+    if now.stop or not now.recorded:
         return "verify"
-    if record.decision is None:
+    if now.kind is None:
         return "normalize"
-    return "authorize" if record.decision.proposal.kind in ACTS else "verify"
+    return "authorize" if now.kind in ACTS else "verify"
 
 
-def after_authorize(control: Control, record: StepRecord | None) -> Literal["execute", "normalize"]:
+def after_authorize(now: Standing) -> Literal["execute", "normalize"]:
     """Only a ticket leads to execute; everything else is an observation."""
-    if control.stop is None and record is not None and record.ticket is not None and record.result is None:
-        return "execute"
-    return "normalize"
+    return "execute" if now.ticket and not now.result and not now.stop else "normalize"
 
 
-def after_execute(control: Control, record: StepRecord | None) -> Literal["normalize", "authorize"]:
+def after_execute(now: Standing) -> Literal["normalize", "authorize"]:
     """An effect in doubt goes back to a person."""
-    return "authorize" if control.doubt and control.stop is None else "normalize"
+    return "authorize" if now.doubt and not now.stop else "normalize"
 
 
-def after_normalize(control: Control, record: StepRecord | None) -> Literal["think", "verify", "authorize"]:
+def after_normalize(now: Standing) -> Literal["think", "verify", "authorize"]:
     """The next step, the end, or a person who may help a stuck run."""
-    if control.stop is not None:
+    if now.stop:
         return "verify"
-    return "authorize" if control.stuck else "think"
+    return "authorize" if now.stuck else "think"
 
 
-def after_verify(control: Control, record: StepRecord | None, ended: bool) -> Literal["think", "__end__"]:
+def after_verify(now: Standing) -> Literal["think", "__end__"]:
     """A rejected claim returns to think; an outcome ends the run."""
-    return "__end__" if ended else "think"
+    return "__end__" if now.ended else "think"

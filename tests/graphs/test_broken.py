@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-import interlock.graphs.loop as loop_module
 from interlock import (
     Budget,
     HumanDecision,
@@ -21,6 +20,7 @@ from interlock import (
     resume,
     start,
 )
+from interlock.graphs.routing import EDGES
 from interlock.policies.errors import LoopBroken, LoopChanged, RunBusy, RunFinished, UnknownRun
 from interlock.testing import FakeClock, ScriptedModel, answer, call
 
@@ -51,13 +51,13 @@ def looking(store: Store, **options: Any) -> Loop:
 def test_an_edge_that_raises_is_an_error_and_never_a_silent_end(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(state: Any) -> Any:
+    def broken(now: Any) -> Literal["think"]:
         raise RuntimeError("edge")
 
-    monkeypatch.setattr(loop_module, "from_normalize", broken)
-    with pytest.raises((RuntimeError, LoopBroken)):
+    monkeypatch.setitem(EDGES, "normalize", broken)
+    with pytest.raises(LoopBroken, match="broken failed: RuntimeError: edge"):
         start(looking(store), "look", run_id="r")
-    with pytest.raises((RuntimeError, LoopBroken)):
+    with pytest.raises(LoopBroken, match="broken failed: RuntimeError: edge"):
         resume(looking(store), "r")
     monkeypatch.undo()
     assert resume(looking(store), "r").status == "completed"
@@ -66,11 +66,13 @@ def test_an_edge_that_raises_is_an_error_and_never_a_silent_end(
 def test_an_edge_to_a_node_that_does_not_exist_is_a_named_error(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lost(state: Any) -> Any:
+    def lost(now: Any) -> Any:
         return "nowhere"
 
-    monkeypatch.setattr(loop_module, "from_normalize", lost)
-    with pytest.raises(LoopBroken, match="nowhere|does not exist"):
+    lost.__annotations__["return"] = Literal["think"]
+
+    monkeypatch.setitem(EDGES, "normalize", lost)
+    with pytest.raises(LoopBroken, match="leads to 'nowhere', which does not exist"):
         start(looking(store), "look", run_id="r")
     monkeypatch.undo()
     assert resume(looking(store), "r").status == "completed"

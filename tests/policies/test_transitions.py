@@ -31,6 +31,7 @@ from interlock.policies.transitions import (
     after_think,
     after_verify,
     check_transition,
+    standing,
 )
 from interlock.policies.verdicts import Allow, Deny, NeedsApproval
 
@@ -71,37 +72,45 @@ controls = st.builds(
 )
 
 
-@given(control=controls, record=records, ended=st.booleans())
-def test_every_edge_leads_to_a_node_that_may_follow(
-    control: Control, record: StepRecord | None, ended: bool
-) -> None:
-    assert after_think(control, record) in LEGAL["think"]
-    assert after_authorize(control, record) in LEGAL["authorize"]
-    assert after_execute(control, record) in LEGAL["execute"]
-    assert after_normalize(control, record) in LEGAL["normalize"]
-    assert after_verify(control, record, ended) in {*LEGAL["verify"], "__end__"}
+states = st.builds(
+    lambda control, record, outcome: {
+        "control": control.dump(),
+        "scratchpad": [record.dump()] if record else [],
+        "outcome": outcome,
+    },
+    controls,
+    records,
+    st.none() | st.just({"status": "completed"}),
+)
 
 
-@given(control=controls, record=records)
-def test_only_a_ticket_without_a_result_and_without_a_stop_leads_to_execute(
-    control: Control, record: StepRecord | None
-) -> None:
-    if after_authorize(control, record) == "execute":
-        assert record is not None
-        assert record.ticket is not None
-        assert record.result is None
-        assert control.stop is None
+@given(state=states)
+def test_every_edge_leads_to_a_node_that_may_follow(state: dict[str, Any]) -> None:
+    now = standing(state)
+    assert after_think(now) in LEGAL["think"]
+    assert after_authorize(now) in LEGAL["authorize"]
+    assert after_execute(now) in LEGAL["execute"]
+    assert after_normalize(now) in LEGAL["normalize"]
+    assert after_verify(now) in {*LEGAL["verify"], "__end__"}
 
 
-@given(control=controls, record=records)
-def test_a_stop_never_leads_back_to_the_model_or_to_a_tool(
-    control: Control, record: StepRecord | None
-) -> None:
-    if control.stop is not None:
-        assert after_think(control, record) == "verify"
-        assert after_authorize(control, record) == "normalize"
-        assert after_execute(control, record) == "normalize"
-        assert after_normalize(control, record) == "verify"
+@given(state=states)
+def test_only_a_ticket_without_a_result_and_without_a_stop_leads_to_execute(state: dict[str, Any]) -> None:
+    if after_authorize(standing(state)) == "execute":
+        (record,) = state["scratchpad"]
+        assert "ticket" in record
+        assert "result" not in record
+        assert "stop" not in state["control"]
+
+
+@given(state=states)
+def test_a_stop_never_leads_back_to_the_model_or_to_a_tool(state: dict[str, Any]) -> None:
+    if "stop" in state["control"]:
+        now = standing(state)
+        assert after_think(now) == "verify"
+        assert after_authorize(now) == "normalize"
+        assert after_execute(now) == "normalize"
+        assert after_normalize(now) == "verify"
 
 
 @pytest.mark.parametrize(
