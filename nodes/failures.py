@@ -84,10 +84,10 @@ def _status(error: BaseException) -> Status:
         return "retryable_error" if code >= 500 else _BY_HTTP.get(code, "tool_error")
     if isinstance(error, urllib.error.URLError) and isinstance(error.reason, BaseException):
         return _status(error.reason)
-    known = next((status for kind, status in _BY_TYPE if isinstance(error, kind)), None)
-    if known is not None:
-        return known
-    if any(_TRANSPORT.search(kind.__name__) for kind in type(error).__mro__):
+    for kind, status in _BY_TYPE:
+        if isinstance(error, kind):
+            return status
+    if any(_TRANSPORT.search(name.__name__) for name in type(error).__mro__):
         return "retryable_error"
     return "tool_error"
 
