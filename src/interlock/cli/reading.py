@@ -60,7 +60,7 @@ def graph_command(loop: str | None, *, as_json: bool) -> int:
         else:
             spec = Spec(loop=loop, model="scripted", world=str(Path("oncall.db")))
             built = build_loop(spec, nowhere, "", model=ScriptedModel([]))
-        drawn = built.get_graph().draw_mermaid()
+        drawn = built.get_graph().draw_mermaid().expandtabs(4)
     if as_json:
         terminal.document({"loop": loop or "", "mermaid": drawn})
     terminal.line(drawn.rstrip(), whole=True)
