@@ -48,7 +48,7 @@ from tests.cli.conftest import Invoke, document
         (["nosuch"], "nosuch"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_no_store_behind(
+def test_bad_input_is_one_line_and_status_two(
     call: Invoke, folder: Path, mine: Path, words: list[str], said: str
 ) -> None:
     (folder / "broken.py").write_text("1 / 0")

@@ -173,5 +173,5 @@ def test_a_loop_is_drawn_as_mermaid_text_without_leaving_a_file(
     assert drawn.exit_code == 0
     for node in ("think", "authorize", "execute", "normalize", "verify"):
         assert f"{node}(" in drawn.stdout
-    assert document(call("graph", *words, "--json"))["mermaid"].strip() == drawn.stdout.strip()
+    assert document(call("graph", *words, "--json"))["mermaid"].expandtabs(4).strip() == drawn.stdout.strip()
     assert list(folder.iterdir()) == []
