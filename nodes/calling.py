@@ -10,10 +10,9 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
+from interlock.nodes.deps import Deps
 from interlock.nodes.failures import failure_of, is_control_flow
 from interlock.nodes.plain import to_plain
-
-from interlock.nodes.deps import Deps
 from interlock.nodes.tools import BoundTool
 from interlock.nodes.workers import in_thread
 from interlock.policies.observations import Status

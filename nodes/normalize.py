@@ -59,7 +59,7 @@ async def _look(record: StepRecord, visit: Visit, deps: Deps) -> tuple[Observati
         return observe_invalid(record.invalid), []
     if record.result is not None:
         return await _look_at_result(record, visit, deps)
-    if record.answers:
+    if record.answers and not isinstance(record.verdict, Deny):
         last = record.answers[-1]
         return observe_answer(last.kind, last.outcome, last.decision), []
     verdict = record.verdict or Deny(rule="policy_error", reason="no verdict was given")

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from interlock.policies.rules import Action as Action
     from interlock.policies.rules import Policy as Policy
     from interlock.policies.runs import Run as Run
+    from interlock.policies.tool_errors import Conflict as Conflict
+    from interlock.policies.tool_errors import InvalidInput as InvalidInput
+    from interlock.policies.tool_errors import NotFound as NotFound
+    from interlock.policies.tool_errors import PermissionDenied as PermissionDenied
+    from interlock.policies.tool_errors import Retryable as Retryable
+    from interlock.policies.tool_errors import ToolFailure as ToolFailure
     from interlock.policies.verdicts import Allow as Allow
     from interlock.policies.verdicts import Deny as Deny
     from interlock.policies.verdicts import NeedsApproval as NeedsApproval
@@ -45,18 +51,24 @@ _HOMES = {
     "ArgumentRule": "interlock.policies.contracts",
     "Budget": "interlock.policies.budget",
     "ChatModel": "interlock.nodes.model",
+    "Conflict": "interlock.policies.tool_errors",
     "Contract": "interlock.policies.contracts",
     "Deny": "interlock.policies.verdicts",
     "Event": "interlock.graphs.running",
     "HumanDecision": "interlock.policies.questions",
     "InterlockError": "interlock.policies.errors",
+    "InvalidInput": "interlock.policies.tool_errors",
     "Loop": "interlock.graphs.loop",
     "NeedsApproval": "interlock.policies.verdicts",
+    "NotFound": "interlock.policies.tool_errors",
     "Outcome": "interlock.policies.outcomes",
+    "PermissionDenied": "interlock.policies.tool_errors",
     "Policy": "interlock.policies.rules",
     "Reason": "interlock.policies.outcomes",
+    "Retryable": "interlock.policies.tool_errors",
     "Run": "interlock.policies.runs",
     "Store": "interlock.checkpoints",
+    "ToolFailure": "interlock.policies.tool_errors",
     "acancel": "interlock.graphs.running",
     "aresume": "interlock.graphs.running",
     "astart": "interlock.graphs.running",
@@ -75,18 +87,24 @@ __all__ = [
     "ArgumentRule",
     "Budget",
     "ChatModel",
+    "Conflict",
     "Contract",
     "Deny",
     "Event",
     "HumanDecision",
     "InterlockError",
+    "InvalidInput",
     "Loop",
     "NeedsApproval",
+    "NotFound",
     "Outcome",
+    "PermissionDenied",
     "Policy",
     "Reason",
+    "Retryable",
     "Run",
     "Store",
+    "ToolFailure",
     "acancel",
     "aresume",
     "astart",

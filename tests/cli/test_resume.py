@@ -187,10 +187,11 @@ def test_an_expired_question_ends_without_the_action(call: Invoke, folder: Path)
         prepare_world(spec, store)
         from interlock.graphs import oncall
         from interlock.graphs.loop import create_loop as build
+        from interlock.graphs.oncall.tools import oncall_tools
 
         loop = build(
             ScriptedModel(oncall.script_for(ROLL_BACK)),
-            oncall.oncall_tools(folder / "oncall.db"),
+            oncall_tools(folder / "oncall.db"),
             store=store,
             clock=long_ago,
         )
