@@ -30,6 +30,9 @@ from interlock.policies.verdicts import Deny, Verdict
 
 __all__ = ["Case", "CaseResult", "parse_cases", "run_cases"]
 
+_MISHAPS = frozenset({"arguments", "unknown_tool", "policy_error"})
+"""Rules that deny because the call or the policy is broken, not because of what the policy says."""
+
 Validate = Callable[[str, dict[str, Any]], dict[str, Any]]
 """The canonical arguments of a call, by tool. Raises ArgumentsError."""
 
@@ -41,7 +44,8 @@ class Case(Record):
     arguments: dict[str, JsonValue] = {}
     expect: Literal["allow", "deny", "needs_approval"]
     rule: str | None = None
-    """Name of the rule that has to give the verdict; None: any."""
+    """Name of the rule that has to give the verdict; None: any but `arguments`, `unknown_tool` and
+    `policy_error`, so that a case with a slip does not pass for the wrong reason."""
     requested: bool = False
     """True when the model itself asks for approval."""
     name: str = ""
@@ -86,15 +90,19 @@ def run_cases(
     results: list[CaseResult] = []
     for number, case in enumerate(cases, start=1):
         verdict = _verdict(policy, contracts, case, validate or _as_they_stand)
-        passed = verdict.kind == case.expect and case.rule in (None, verdict.rule)
-        results.append(CaseResult(number=number, case=case, passed=passed, verdict=verdict))
+        results.append(CaseResult(number=number, case=case, passed=_passes(case, verdict), verdict=verdict))
     return results
+
+
+def _passes(case: Case, verdict: Verdict) -> bool:
+    expected = verdict.rule not in _MISHAPS if case.rule is None else verdict.rule == case.rule
+    return verdict.kind == case.expect and expected
 
 
 def _verdict(policy: Policy, contracts: Mapping[str, Contract], case: Case, validate: Validate) -> Verdict:
     contract = contracts.get(case.tool)
     if contract is None:
-        return Deny(rule="arguments", reason=f"there is no tool {case.tool!r}")
+        return Deny(rule="unknown_tool", reason=f"there is no tool {case.tool!r}")
     try:
         arguments = validate(case.tool, dict(case.arguments))
     except ArgumentsError as error:

@@ -6,7 +6,7 @@ permit what a contract forbids. For each tool, by its exact name:
 - `verdict`: `allow`, `deny` or `needs_approval`, with a `reason`; with `needs_approval` also `approvers` (who
   may approve, by name; left out: anybody) and `expires_s` (seconds until the question expires).
 - `arguments.NAME`: the call is denied unless the argument is there and passes: `allowed` (the only values),
-  `pattern` (regular expression for the whole text), `minimum`, `maximum`, `max_items`; for a list, every item.
+  `pattern` (regular expression for the whole text), `minimum`, `maximum`, `max_items`; in a list each.
 - `rules.NAME`: a stricter verdict for some calls. It holds when every argument in `when` meets its condition
   (for a list, one item is enough), unless every argument in `unless` passes. What cannot be judged, such as
   text where a number is expected, counts as the stricter case; an absent argument meets no `when` and passes

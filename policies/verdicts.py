@@ -53,7 +53,7 @@ def strictest(verdicts: Iterable[Verdict]) -> Verdict | None:
     """All verdicts as one: the strictest kind, with every reason for it. None when there is none.
 
     The same whatever the order. Of equal verdicts a failure of the policy gives its name first, then a rule
-    about the case before one about the effect, then the alphabet. Several demands for approval become one
+    about the case before one about the effect, then the one whose name has more dots, then the alphabet. Several demands for approval become one
     that meets them all: the approvers that each accepts and the shortest expiry. When that leaves nobody,
     the action is denied by the rule `approvers`.
     """
@@ -81,9 +81,10 @@ def _one_approval(approvals: Sequence[NeedsApproval]) -> NeedsApproval | Deny:
     )
 
 
-def _precedence(verdict: Verdict) -> tuple[bool, bool, str, str, list[str]]:
+def _precedence(verdict: Verdict) -> tuple[bool, bool, int, str, str, list[str]]:
+    rule, reason = verdict.rule, verdict.reason
     approvers = sorted(verdict.approvers) if isinstance(verdict, NeedsApproval) else []
-    return verdict.rule != "policy_error", verdict.rule in _GENERAL, verdict.rule, verdict.reason, approvers
+    return rule != "policy_error", rule in _GENERAL, -rule.count("."), rule, reason, approvers
 
 
 def _reasons(verdicts: Sequence[Verdict]) -> str:
