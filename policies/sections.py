@@ -65,13 +65,16 @@ class Section(Record):
 class Default(Section):
     """The verdict for every tool that has none of its own in the file."""
 
-    verdict: Literal["allow", "deny", "needs_approval"]
+    @model_validator(mode="after")
+    def _given(self) -> Self:
+        if self.verdict is None:
+            raise ValueError("verdict must be given")
+        return self
 
 
 class Conditional(Section):
     """A stricter verdict for some calls of a tool: when all of `when` holds, unless all of `unless` holds."""
 
-    verdict: Literal["deny", "needs_approval"]
     when: ArgumentRules = {}
     """Conditions by argument. One item of a list is enough; an absent argument meets none."""
     unless: ArgumentRules = {}
@@ -79,6 +82,8 @@ class Conditional(Section):
 
     @model_validator(mode="after")
     def _conditional(self) -> Self:
+        if self.verdict in (None, "allow"):
+            raise ValueError('verdict must be "needs_approval" or "deny": a rule can only be stricter')
         if not (self.when or self.unless):
             raise ValueError("a rule needs `when` or `unless`; without a condition it is the tool's verdict")
         return self

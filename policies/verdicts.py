@@ -53,9 +53,9 @@ def strictest(verdicts: Iterable[Verdict]) -> Verdict | None:
     """All verdicts as one: the strictest kind, with every reason for it. None when there is none.
 
     The same whatever the order. Of equal verdicts a failure of the policy gives its name first, then a rule
-    about the case before one about the effect, then the one whose name has more dots, then the alphabet. Several demands for approval become one
-    that meets them all: the approvers that each accepts and the shortest expiry. When that leaves nobody,
-    the action is denied by the rule `approvers`.
+    about the case before one about the effect, then the name with more dots, then the alphabet. Several
+    demands for approval become one that meets them all: the approvers that each accepts and the shortest
+    expiry. When that leaves nobody, the action is denied by the rule `approvers`.
     """
     given = sorted(verdicts, key=_precedence)
     if denials := [verdict for verdict in given if isinstance(verdict, Deny)]:
