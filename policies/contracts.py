@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from interlock.policies.record import JsonValue, Record
 
@@ -27,6 +28,15 @@ class ArgumentRule(Record):
     """Largest number permitted, inclusive."""
     max_items: Annotated[int, Field(ge=1)] | None = None
     """Largest number of items of a list argument: the blast radius."""
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str | None) -> str | None:
+        try:
+            re.compile(pattern or "")
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+        return pattern
 
 
 class Poll(Record):

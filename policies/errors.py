@@ -6,6 +6,7 @@ __all__ = [
     "AlreadyDecided",
     "BadDecision",
     "BadLoop",
+    "BadPolicy",
     "InterlockError",
     "LoopBroken",
     "LoopChanged",
@@ -25,6 +26,15 @@ class InterlockError(Exception):
 
 class BadLoop(InterlockError):
     """The loop cannot be built as described."""
+
+
+class BadPolicy(InterlockError):
+    """A policy file, or the cases that go with one, cannot be used as written."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+        """One line each, with the place in the file."""
 
 
 class UnknownRun(InterlockError):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from interlock.policies.contracts import ArgumentRule, Contract
-from interlock.policies.verdicts import Allow, Deny, NeedsApproval, Verdict
+from interlock.policies.argumentrules import broken
+from interlock.policies.contracts import Contract
+from interlock.policies.text import bounded, visible
+from interlock.policies.verdicts import Allow, Deny, NeedsApproval, Verdict, strictest
 
-__all__ = ["Action", "Policy", "Rule", "judge"]
+__all__ = ["Action", "Policy", "Rule", "by_effect", "call", "judge", "rule_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,6 @@ class Action:
 
 Rule = Callable[[Action], Verdict | None]
 """A rule's verdict on an action, or None when it has nothing to say."""
-
-_STRICTNESS = {"allow": 0, "needs_approval": 1, "deny": 2}
 
 
 def by_effect(action: Action) -> Verdict:
@@ -50,12 +50,8 @@ def by_effect(action: Action) -> Verdict:
 
 def by_scope(action: Action) -> Verdict | None:
     """Every argument rule of the contract must hold."""
-    for name, rule in action.contract.scope.items():
-        if name not in action.arguments or action.arguments[name] is None:
-            return Deny(rule="scope", reason=f"{name} must be given for {action.tool}")
-        if problem := _breaks(action.arguments[name], rule):
-            return Deny(rule="scope", reason=f"{name} {problem}")
-    return None
+    problems = broken(action.arguments, action.contract.scope)
+    return Deny(rule="scope", reason="; ".join(problems.values())) if problems else None
 
 
 def by_request(action: Action) -> Verdict | None:
@@ -81,56 +77,66 @@ class Policy:
     """Part of every digest: an approval given under another policy is void."""
 
     def __post_init__(self) -> None:
-        text = json.dumps([self.name, self.words, [_rule_name(rule) for rule in self.rules]])
+        rules = sorted(_identity(rule) for rule in self.rules)
+        text = json.dumps([self.name, self.words, rules])
         object.__setattr__(self, "version", hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
-def judge(action: Action, policy: Policy) -> Verdict:
-    """The strictest verdict of all rules. A rule that fails or answers something unknown denies."""
-    verdict: Verdict = Deny(rule="policy_error", reason="no rule gave a verdict")
-    strictest = -1
-    for rule in (*DEFAULT_RULES, *policy.rules):
-        given = _ask(rule, action)
-        if given is not None and _STRICTNESS[given.kind] > strictest:
-            verdict, strictest = given, _STRICTNESS[given.kind]
-    return verdict
+def call(rule: Rule, action: Action) -> Verdict | None:
+    """Ask a rule, without a bound on its time."""
+    return rule(action)
 
 
-def _ask(rule: Rule, action: Action) -> Verdict | None:
-    try:
-        given: Any = rule(action)
-    except Exception as error:  # a policy that fails denies; rules are pure, so no pause can be in here
-        return Deny(
-            rule="policy_error", reason=f"the rule {_rule_name(rule)} failed: {type(error).__name__}: {error}"
-        )
-    if given is None or isinstance(given, Allow | Deny | NeedsApproval):
-        return given
-    return Deny(
-        rule="policy_error", reason=f"the rule {_rule_name(rule)} answered {given!r}, which is no verdict"
-    )
+def judge(action: Action, policy: Policy, ask: Callable[[Rule, Action], Verdict | None] = call) -> Verdict:
+    """The strictest verdict of all rules, the same whatever their order.
+
+    A rule that fails or answers something unknown denies with rule `policy_error`.
+
+    Args:
+        ask: asks one rule. There is no clock in here: a caller that bounds a rule's time wraps it, and raises
+            TimeoutError when the time is over, which denies like any failure.
+    """
+    given = [_ask(rule, action, ask) for rule in DEFAULT_RULES]
+    given += [_ask(rule, _own_copy(action), ask) for rule in policy.rules]
+    verdict = strictest(one for one in given if one is not None)
+    return verdict or Deny(rule="policy_error", reason="no rule gave a verdict")
 
 
-def _rule_name(rule: Rule) -> str:
+def rule_name(rule: Rule) -> str:
+    """The name under which a failure of the rule is reported."""
     return getattr(rule, "__qualname__", type(rule).__qualname__)
 
 
-def _breaks(value: Any, rule: ArgumentRule) -> str | None:
-    values = value if isinstance(value, list) else [value]
-    if rule.max_items is not None and len(values) > rule.max_items:
-        return f"has {len(values)} items; at most {rule.max_items} are allowed"
-    return next((problem for item in values if (problem := _breaks_one(item, rule))), None)
+def _ask(rule: Rule, action: Action, ask: Callable[[Rule, Action], Verdict | None]) -> Verdict | None:
+    try:
+        given: Any = ask(rule, action)
+    except Exception as error:
+        if _is_control_flow(error):
+            raise
+        return _failed(rule, f"failed: {type(error).__name__}", error)
+    if given is None or isinstance(given, Allow | Deny | NeedsApproval):
+        return given
+    return _failed(rule, f"answered a {type(given).__name__}, which is no verdict", given)
 
 
-def _breaks_one(item: Any, rule: ArgumentRule) -> str | None:
-    if rule.allowed is not None and not any(type(item) is type(a) and item == a for a in rule.allowed):
-        return f"is {item!r}; allowed: {', '.join(repr(a) for a in rule.allowed)}"
-    if rule.pattern is not None and not (isinstance(item, str) and re.fullmatch(rule.pattern, item)):
-        return f"is {item!r}, which does not match {rule.pattern!r} as a whole"
-    if rule.minimum is not None or rule.maximum is not None:
-        if isinstance(item, bool) or not isinstance(item, int | float):
-            return f"is {item!r}, which is not a number"
-        if rule.minimum is not None and item < rule.minimum:
-            return f"is {item}; at least {rule.minimum} is required"
-        if rule.maximum is not None and item > rule.maximum:
-            return f"is {item}; at most {rule.maximum} is allowed"
-    return None
+def _failed(rule: Rule, how: str, detail: object) -> Deny:
+    try:
+        told = bounded(visible(str(detail)), 300)
+    except Exception:  # a value that cannot even be shown; pure code, nothing pauses in here
+        told = "it cannot be shown"
+    return Deny(rule="policy_error", reason=f"the rule {rule_name(rule)} {how}: {told}")
+
+
+def _is_control_flow(error: Exception) -> bool:
+    """LangGraph's pauses and jumps, known by name: rules know nothing of LangGraph."""
+    return any(kind.__name__ == "GraphBubbleUp" for kind in type(error).__mro__)
+
+
+def _own_copy(action: Action) -> Action:
+    """A rule that changes the arguments changes neither what the others judge nor what runs."""
+    return replace(action, arguments=copy.deepcopy(action.arguments))
+
+
+def _identity(rule: Rule) -> str:
+    """What the version knows of a rule: its meaning where it states one, else its name."""
+    return str(getattr(rule, "meaning", rule_name(rule)))
