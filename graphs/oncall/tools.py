@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +11,9 @@ from typing import Annotated, Any
 from langchain_core.tools import InjectedToolArg
 
 from interlock.graphs.oncall.patches import read_patch, setting_change
-from interlock.graphs.oncall.world import HERE, InvalidInput, World
+from interlock.graphs.oncall.world import HERE, World
 from interlock.nodes.tools import contract
+from interlock.policies.tool_errors import InvalidInput
 
 __all__ = ["oncall_tools"]
 
@@ -25,6 +27,10 @@ def oncall_tools(path: Path) -> list[Callable[..., Any]]:
     @contract(
         effect="read",
         provides={"incident": "incidents[0].id", "cause": "incidents[0].traced_to"},
+        normalizer={
+            "summary": "{count} found. {best}",
+            "entities": "incidents[].{id: id, began: started_at, traced_to: traced_to, title: title}",
+        },
     )
     def search_incidents(query: str, since: str | None = None) -> dict[str, Any]:
         """Search incidents by words; the best match is first, the newest before older ones.
@@ -44,6 +50,11 @@ def oncall_tools(path: Path) -> list[Callable[..., Any]]:
             "retry_budget_old_s": "setting.old_s",
             "retry_budget_new_s": "setting.new_s",
             "files_changed": "length(files_changed)",
+        },
+        normalizer={
+            "summary": "Deploy {deploy_id} of {service} by a {author_role}: {change} "
+            "({version}, {status}, deployed {deployed_at})",
+            "entities": "files_changed",
         },
     )
     def search_deploy(deploy_id: str) -> dict[str, Any]:
@@ -91,7 +102,14 @@ def _search(world: World, query: str, since: str | None) -> dict[str, Any]:
         raise InvalidInput("query needs at least one word")
     rows = [(_hits(row, words), row) for row in world.incidents(_time(since))]
     found = [row for hits, row in sorted(rows, key=lambda pair: -pair[0]) if hits]
-    return {"count": len(found), "incidents": found}
+    return {"count": len(found), "best": _in_words(found[0]) if found else "", "incidents": found}
+
+
+def _in_words(incident: dict[str, Any]) -> str:
+    return (
+        "Best match: {id} ({severity}, since {started_at}), seen on {seen_on}, traced to {traced_to}: "
+        "{title}. {notes}"
+    ).format_map(incident)
 
 
 def _hits(row: dict[str, Any], words: list[str]) -> int:
@@ -112,16 +130,11 @@ def _time(since: str | None) -> str:
 
 
 def _describe(row: dict[str, Any]) -> dict[str, Any]:
-    patch = row.pop("patch")
+    patch, deploy_id, summary = row.pop("patch"), row.pop("id"), row.pop("summary")
     files = read_patch((HERE / patch).read_text(encoding="utf-8")) if patch else []
     setting = setting_change(files, SETTING)
-    return {
-        "deploy_id": row.pop("id"),
-        **row,
-        "files_changed": [one.path for one in files],
-        "setting": {
-            "name": setting.name, "old_s": setting.old_s, "new_s": setting.new_s, "files": setting.files,
-        }
-        if setting
-        else None,
-    }  # fmt: skip
+    known = {"deploy_id": deploy_id, **row, "files_changed": [one.path for one in files]}
+    if setting is None:
+        return {**known, "change": summary, "setting": None}
+    change = f"{setting.name} {setting.old_s:g} s → {setting.new_s:g} s in {setting.files} files. {summary}"
+    return {**known, "change": change, "setting": asdict(setting)}

@@ -10,27 +10,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Conflict", "InvalidInput", "NotFound", "World", "make_world"]
+from interlock.policies.tool_errors import Conflict, NotFound
+
+__all__ = ["World", "make_world"]
 
 HERE = Path(__file__).parent
-
-
-class NotFound(Exception):
-    """What was looked up does not exist."""
-
-    status_code = 404
-
-
-class Conflict(Exception):
-    """The world is not in a state in which this could be done."""
-
-    status_code = 409
-
-
-class InvalidInput(Exception):
-    """An argument that makes no sense."""
-
-    status_code = 400
 
 
 def make_world(path: Path) -> None:

@@ -110,6 +110,47 @@ def test_ctrl_c_ends_with_one_line_that_says_how_to_go_on(tmp_path: Path) -> Non
     assert interlock("resume", "i", cwd=tmp_path).returncode == 0
 
 
+SLOW = '''
+import time
+from pathlib import Path
+from interlock import contract
+from interlock.testing import ScriptedModel, answer, call
+
+@contract(effect="read", untrusted=False)
+def wait() -> str:
+    """Waits for a file."""
+    Path("started").touch()
+    while not Path("go").exists():
+        time.sleep(0.02)
+    return "went"
+
+TOOLS = [wait]
+
+def model():
+    return ScriptedModel([call("wait"), call("wait"), answer("done")])
+'''
+
+
+def test_a_run_that_is_driven_elsewhere_is_busy_and_stops_when_it_is_cancelled(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    words = [str(INTERLOCK), "run", "go", "--tools", "slow:TOOLS", "--model", "slow:model", "--run-id", "s"]
+    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        until = time.monotonic() + 60
+        while not (tmp_path / "started").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        busy = interlock("resume", "s", "--json", cwd=tmp_path)
+        assert (busy.returncode, printed(busy)["kind"]) == (2, "RunBusy")
+        asked = interlock("cancel", "s", cwd=tmp_path)
+        assert asked.returncode == 0, asked.stderr
+        assert "before its next action" in asked.stdout
+    finally:
+        (tmp_path / "go").touch()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (1, "")
+    assert "cancelled (cancelled) after 1 step" in out
+
+
 def test_a_reader_that_goes_away_ends_neither_the_run_nor_the_quiet(tmp_path: Path) -> None:
     script = f"set -o pipefail; '{INTERLOCK}' run oncall --run-id r1 | true"
     piped = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)

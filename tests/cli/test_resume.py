@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from interlock import contract, create_loop, open_store, start
+from interlock.cli.building import Spec, prepare_world, world_of
+from interlock.graphs.oncall.script import script_for
+from interlock.graphs.oncall.tools import oncall_tools
 from interlock.graphs.oncall.world import World
 from interlock.testing import FakeClock, ScriptedModel
 from interlock.testing import call as scripted_call
@@ -137,8 +141,6 @@ def test_tools_that_changed_while_the_run_waited_are_refused(call: Invoke, mine:
     call("run", "act", "--tools", "mine:TOOLS", "--model", "mine:asks", "--run-id", "q")
     (mine.parent / "other.py").write_text(mine.read_text().replace("Act somewhere", "Act elsewhere"))
     mine.write_text("from other import *")
-    import sys
-
     del sys.modules["mine"]
     refused = call("resume", "q", "--respond", "x")
     assert refused.exit_code == 2
@@ -149,8 +151,6 @@ def test_tools_that_are_gone_are_named_with_the_folder_where_they_were(
     call: Invoke, mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call("run", "act", "--tools", "mine:TOOLS", "--model", "mine:asks", "--run-id", "q")
-    import sys
-
     del sys.modules["mine"]
     sys.path.remove(str(tmp_path))
     (tmp_path / "elsewhere").mkdir()
@@ -179,24 +179,14 @@ def test_a_run_that_ended_cannot_be_cancelled(call: Invoke) -> None:
 
 
 def test_an_expired_question_ends_without_the_action(call: Invoke, folder: Path) -> None:
-    from interlock.cli.building import Spec, build_loop, prepare_world, world_of
-
     long_ago = FakeClock(start=datetime.now(UTC) - timedelta(days=30))
+    world = world_of("runs.db")
+    spec = Spec(loop="oncall", model="scripted", world=str(world))
     with open_store("runs.db") as store:
-        spec = Spec(loop="oncall", model="scripted", world=str(world_of("runs.db")))
         prepare_world(spec, store)
-        from interlock.graphs import oncall
-        from interlock.graphs.loop import create_loop as build
-        from interlock.graphs.oncall.tools import oncall_tools
-
-        loop = build(
-            ScriptedModel(oncall.script_for(ROLL_BACK)),
-            oncall_tools(folder / "oncall.db"),
-            store=store,
-            clock=long_ago,
-        )
-        start(loop, ROLL_BACK, run_id="old", name="oncall", spec=spec.dump())
-        assert build_loop(spec, store, ROLL_BACK) is not None
+        model = ScriptedModel(script_for(ROLL_BACK))
+        loop = create_loop(model, oncall_tools(world), store=store, clock=long_ago)
+        assert start(loop, ROLL_BACK, run_id="old", name="oncall", spec=spec.dump()).status == "waiting"
     ended = call("resume", "old")
     assert ended.exit_code == 1
     assert "expired" in ended.stdout

@@ -14,7 +14,8 @@ from interlock import Budget, HumanDecision, Run, Store, open_store, resume, sta
 from interlock.graphs.oncall import GOAL, SCRIPTS, build, make_world, script_for
 from interlock.graphs.oncall.patches import FileChange, read_patch, setting_change
 from interlock.graphs.oncall.tools import oncall_tools
-from interlock.graphs.oncall.world import HERE, Conflict, InvalidInput, NotFound, World
+from interlock.graphs.oncall.world import HERE, World
+from interlock.policies.tool_errors import Conflict, InvalidInput, NotFound
 from interlock.testing import ScriptedModel
 
 PATCH = HERE / "deploy-4471.patch"
@@ -141,7 +142,16 @@ def test_what_cannot_be_rolled_back_stays_as_it_is(
 def test_incidents_are_found_best_match_first_and_newest_before_older(tools: dict[str, Any]) -> None:
     found = tools["search_incidents"]("checkout incident")["incidents"]
     assert [row["id"] for row in found] == ["INC-2093", "INC-2071"]
-    assert tools["search_incidents"]("zebra") == {"count": 0, "incidents": []}
+    assert tools["search_incidents"]("zebra")["count"] == 0
+
+
+def test_what_the_model_sees_of_a_lookup_is_a_sentence_with_its_entities(store: Store, world: Path) -> None:
+    run = work(store, world, GOAL)
+    incidents, deploy = (step["observation"] for step in store.traces.steps(run.run_id)[:2])
+    assert "2 found. Best match: INC-2093 (sev1" in incidents["summary"]
+    assert incidents["trust"] == "untrusted"
+    assert "retry budget 5 s → 1 s in 12 files" in deploy["summary"]
+    assert "sidecar/proxy/config.go" in deploy["entities"]
 
 
 @pytest.mark.parametrize("since", ["2026-03-10", "2026-03-10T00:00:00+02:00", "2026-03-17T02:14:00Z"])

@@ -49,9 +49,10 @@ def _openai(name: str) -> Any:
             "OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL for a server of your own that needs no key"
         )
     from langchain_openai import ChatOpenAI
+    from pydantic import SecretStr
 
     try:
-        return ChatOpenAI(model=name, api_key=lambda: key or "none", base_url=base or None)
+        return ChatOpenAI(model=name, api_key=SecretStr(key or "none"), base_url=base or None)
     except Exception as error:  # building a client: no graph runs here
         raise BadLoop(f"--model openai:{name} cannot be set up: {_named(error)}") from error
 

@@ -27,7 +27,7 @@ class Terminal:
         self.as_json = as_json
         self._out = sys.stdout
         terminal = self._out.isatty()
-        self._colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        self._colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self.width = max(40, shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if terminal else PIPED_WIDTH)
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, ValueError):  # a stream of a test, or one that is closed
