@@ -12,7 +12,7 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -50,12 +50,32 @@ GRAPH_VERSION = "1"
 SUPER_STEPS_PER_STEP = 6
 """think, authorize, execute, normalize, and authorize and execute once more for an effect in doubt."""
 
-DURABILITY_KEY = "__pregel_durability"
-"""Where LangGraph looks for the default durability. Its own default, `async`, repeats finished nodes after
-a kill; an explicit `durability=` of a call still wins."""
+PARENT_SAVER = "__pregel_checkpointer"
+"""Where LangGraph hands a parent's checkpointer to the graphs inside it."""
 
-Loop = CompiledStateGraph[Any, Any, Any, Any]
-"""A compiled loop: a LangGraph graph that can be invoked, streamed, drawn and composed."""
+
+class Loop(CompiledStateGraph[Any, Any, Any, Any]):
+    """A compiled loop: a LangGraph graph that can be invoked, streamed, drawn and composed.
+
+    Its checkpoints are written before the next node starts unless a call says otherwise. LangGraph's own
+    default, `async`, repeats finished nodes after a kill.
+    """
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
+        """LangGraph's `stream`, with `durability="sync"` by default."""
+        return super().stream(input, config, **self._durable(config, options))
+
+    def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
+        """LangGraph's `astream`, with `durability="sync"` by default."""
+        return super().astream(input, config, **self._durable(config, options))
+
+    def _durable(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
+        """Without a checkpointer of its own or of a parent there is nothing to wait for."""
+        inside = (config or {}).get("configurable", {})
+        saver = inside.get(PARENT_SAVER, self.checkpointer)
+        if options.get("durability") is None and isinstance(saver, BaseCheckpointSaver):
+            return {**options, "durability": "sync"}
+        return options
 
 
 class _Stores:
@@ -103,14 +123,15 @@ def create_loop(
     Raises:
         BadLoop: tools, contracts or model do not fit together.
     """
+    _check_types(model, tools, store, policy, budget, require)
     store = store if store is not None else open_store(":memory:")
     deps = _deps(
         model, tools, store, contracts, policy, budget, instructions, require, approval_ttl_s, clock, ids
     )
     saver = store.checkpointer if isinstance(checkpointer, _Stores) else checkpointer
     limit = deps.budget.max_steps * SUPER_STEPS_PER_STEP + 10
-    loop = _graph(deps).compile(checkpointer=saver, name=name)
-    return loop.with_config(recursion_limit=limit, configurable={DURABILITY_KEY: "sync"})
+    compiled = _graph(deps).compile(checkpointer=saver, name=name)
+    return Loop(**vars(compiled)).with_config(recursion_limit=limit)
 
 
 def _graph(deps: Deps) -> StateGraph[Any, Any, Any, Any]:
@@ -211,11 +232,36 @@ def _deps(
         asynchronous=False,
         sleep=time.sleep,
         asleep=asyncio.sleep,
-        require=frozenset(require),
+        require=_check_required(require, bound),
         fingerprint=_fingerprint(bound, policy),
         instructions=instructions,
         approval_ttl_s=approval_ttl_s,
     )
+
+
+def _check_types(model: Any, tools: Any, store: Any, policy: Any, budget: Any, require: Any) -> None:
+    """Slips that would surface far from here. Raises BadLoop."""
+    wanted = (
+        (model, BaseChatModel | ChatModel, "model", "a LangChain chat model"),
+        (tools, Sequence, "tools", "a list of tools"),
+        (policy, Policy | None, "policy", "a Policy"),
+        (budget, Budget | None, "budget", "a Budget"),
+    )
+    for value, kind, name, words in wanted:
+        if not isinstance(value, kind) or isinstance(value, str):
+            raise BadLoop(f"{name} has to be {words}, not {type(value).__name__}")
+    if store is not None and not hasattr(store, "ledger"):
+        raise BadLoop(f"store has to be what open_store(path) returns, not {type(store).__name__}")
+    if isinstance(require, str):
+        raise BadLoop("require has to be a list of fact keys, not one text")
+
+
+def _check_required(require: Iterable[str], tools: Mapping[str, BoundTool]) -> frozenset[str]:
+    """The required facts. Raises BadLoop when no tool provides one of them."""
+    wanted, provided = frozenset(require), {key for tool in tools.values() for key in tool.contract.provides}
+    if missing := sorted(wanted - provided):
+        raise BadLoop(f"no contract provides the required facts {', '.join(missing)}")
+    return wanted
 
 
 def _fingerprint(tools: Mapping[str, BoundTool], policy: Policy) -> str:

@@ -1,4 +1,4 @@
-"""Starting, resuming, cancelling and inspecting runs.
+"""Starting and resuming runs.
 
 Safety lives in the nodes and the store; what is here adds friendly refusals and the lease that keeps two
 processes from driving one run.
@@ -6,6 +6,7 @@ processes from driving one run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any
@@ -17,15 +18,25 @@ from langgraph.types import StateSnapshot
 
 from interlock.graphs.entry import entry_of, strayed, suspicious
 from interlock.graphs.events import Event, Follower, OnEvent
+from interlock.graphs.inspecting import INSIDE, inspect
 from interlock.graphs.loop import Loop, deps_of
 from interlock.nodes.deps import Deps
-from interlock.nodes.ports import Ports
-from interlock.policies.errors import BadLoop, LoopBroken, LoopChanged, RunBusy, RunExists, RunFinished
+from interlock.policies.errors import (
+    BadDecision,
+    BadLoop,
+    LoopBroken,
+    LoopChanged,
+    RunExists,
+    RunFinished,
+)
 from interlock.policies.outcomes import Outcome
 from interlock.policies.questions import HumanDecision
 from interlock.policies.runs import Run, RunRow
 
-__all__ = ["Event", "acancel", "aresume", "astart", "cancel", "inspect", "resume", "start"]
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+"""Ids that start takes. A slash marks a run inside a larger graph."""
+
+__all__ = ["Event", "aresume", "astart", "resume", "start"]
 
 
 def start(
@@ -97,7 +108,7 @@ def resume(
         LoopBroken: the graph stopped without an outcome and without a question.
     """
     deps = deps_of(loop)
-    row = _resumable(loop, deps, run_id)
+    row = _resumable(loop, deps, run_id, decision)
     with deps.store.runs.lease(run_id):
         snapshot = _taken_up(loop, run_id)
         entry = entry_of(snapshot, deps, row, decision, approval_id)
@@ -116,51 +127,13 @@ async def aresume(
 ) -> Run:
     """`resume` for a running event loop."""
     deps = deps_of(loop)
-    row = _resumable(loop, deps, run_id)
+    row = _resumable(loop, deps, run_id, decision)
     with deps.store.runs.lease(run_id):
         snapshot = await _ataken_up(loop, run_id)
         entry = entry_of(snapshot, deps, row, decision, approval_id)
         if entry is None:
             return inspect(deps.store, run_id)
         return await _adrive(loop, run_id, entry.input, on_event, entry.known)
-
-
-def cancel(store: Ports, run_id: str, *, by: str = "unknown", loop: Loop | None = None) -> Run:
-    """Ask for the end of a run, from any process.
-
-    A process that drives the run stops before its next node or tool. When nobody drives it and `loop` is
-    given, the run is driven to its cancelled outcome here.
-
-    Raises:
-        UnknownRun: there is no such run.
-        RunFinished: the run has an outcome already.
-    """
-    _request_cancel(store, run_id, by)
-    if loop is not None:
-        try:
-            return resume(loop, run_id)
-        except (RunBusy, RunFinished):
-            pass
-    return inspect(store, run_id)
-
-
-async def acancel(store: Ports, run_id: str, *, by: str = "unknown", loop: Loop | None = None) -> Run:
-    """`cancel` for a running event loop."""
-    _request_cancel(store, run_id, by)
-    if loop is not None:
-        try:
-            return await aresume(loop, run_id)
-        except (RunBusy, RunFinished):
-            pass
-    return inspect(store, run_id)
-
-
-def inspect(store: Ports, run_id: str) -> Run:
-    """Where a run stands, from the store alone. Raises UnknownRun."""
-    row = store.runs.get(run_id)
-    pending = [approval.payload() for approval in store.approvals.pending(run_id)]
-    steps = row.outcome.steps if row.outcome else len(store.traces.steps(run_id))
-    return Run(run_id=run_id, status=row.status, outcome=row.outcome, pending=pending, steps=steps)
 
 
 def _create(
@@ -173,13 +146,22 @@ def _create(
             "this loop has no checkpointer: start needs one; inside a parent graph invoke the parent"
         )
     run_id = run_id or deps.ids()
+    if not RUN_ID.fullmatch(run_id):
+        raise BadLoop(f"{run_id!r} is no run id: letters, digits, '.', '_', ':' and '-', at most 128")
     if loop.checkpointer.get_tuple(_config(run_id)) is not None:
-        raise RunExists(f"{run_id} already has checkpoints; a new task needs a new id")
+        raise RunExists(f"run {run_id} exists; show it, resume it, or give the new task a new id")
     deps.store.runs.create(run_id, goal, deps.fingerprint, loop=name, spec=dict(spec or {}), at=_now(deps))
     return run_id
 
 
-def _resumable(loop: Loop, deps: Deps, run_id: str) -> RunRow:
+def _resumable(loop: Loop, deps: Deps, run_id: str, decision: HumanDecision | None) -> RunRow:
+    if decision is not None and not isinstance(decision, HumanDecision):
+        raise BadDecision(
+            f"a decision is a HumanDecision, not {type(decision).__name__}; nothing was recorded"
+        )
+    if INSIDE in run_id:
+        parent = run_id.partition(INSIDE)[0]
+        raise BadLoop(f"run {run_id} is inside a larger graph: resume the parent's thread, {parent}")
     row = deps.store.runs.get(run_id)
     if row.outcome is not None:
         raise RunFinished(f"run {run_id} ended: {row.outcome.status}, {row.outcome.reason}")
@@ -274,13 +256,6 @@ def _named_errors(run_id: str) -> Generator[None]:
         raise LoopBroken(
             f"run {run_id} reached LangGraph's recursion limit before its own limits: {error}"
         ) from error
-
-
-def _request_cancel(store: Ports, run_id: str, by: str) -> None:
-    row = store.runs.get(run_id)
-    if row.outcome is not None:
-        raise RunFinished(f"run {run_id} ended: {row.outcome.status}, {row.outcome.reason}")
-    store.runs.request_cancel(run_id, by)
 
 
 def _config(run_id: str) -> RunnableConfig:

@@ -45,13 +45,14 @@ def answer_schema(question: Question, tool: BoundTool | None) -> type[Answer]:
     """The answers that this question accepts. Everything else raises pydantic.ValidationError."""
 
     class Fitting(Answer):
+        model_config = ConfigDict(title="Answer")
+
         @model_validator(mode="after")
         def fits(self) -> Self:
             if problem := _problem(self, question, tool):
                 raise ValueError(problem)
             return self
 
-    Fitting.__name__ = Fitting.__qualname__ = "Answer"
     return Fitting
 
 
@@ -100,10 +101,12 @@ def _problem(answer: Answer, question: Question, tool: BoundTool | None) -> str 
         return f"the answer is for question {answer.approval_id}, but the run asks {question.approval_id}"
     if one.type not in allowed:
         return f"{one.type} does not answer this question; it takes {', '.join(allowed)}"
+    if question.approvers and answer.by not in question.approvers:
+        return f"{answer.by or 'nobody'} may not decide this; it takes {' or '.join(question.approvers)}"
     if one.type == "respond" and not (one.message and one.message.strip()):
         return "a response needs a message"
     if (one.type == "edit") != (one.edited_action is not None):
-        return "an edit needs edited_action, and nothing else may carry one"
+        return "an edit needs the new arguments, and nothing else may carry any"
     return _edit_problem(one.edited_action, question, tool) if one.edited_action else None
 
 

@@ -9,22 +9,22 @@ from langgraph.types import interrupt
 
 from interlock.nodes.answers import answer_schema, decision_of
 from interlock.nodes.deps import Deps
+from interlock.nodes.judging import judged, ticket_for
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.asking import (
     Settlement,
     approval_id,
-    idempotency_key,
     settle_doubt,
     settle_stuck,
     settled,
 )
-from interlock.policies.canonical import ArgumentsError, action_digest
+from interlock.policies.canonical import action_digest
 from interlock.policies.errors import AlreadyDecided, LoopBroken, UnknownApproval
 from interlock.policies.limits import before_action
 from interlock.policies.proposals import Ask, Delegate, RequestApproval, ToolCall
 from interlock.policies.questions import Approval, Question, QuestionKind
-from interlock.policies.rules import Action, judge
-from interlock.policies.tickets import Ticket
+from interlock.policies.rules import Action
+from interlock.policies.steps import Settled
 from interlock.policies.verdicts import Allow, Deny, NeedsApproval, Verdict
 
 __all__ = ["authorize"]
@@ -80,38 +80,32 @@ async def _plan(visit: Visit, deps: Deps) -> Settlement | Question:
 
 
 async def _judge(proposal: ToolCall | RequestApproval, visit: Visit, deps: Deps) -> Settlement | Question:
-    action, digest_or_denial = _action(proposal.tool, proposal.arguments, deps, proposal.kind)
-    if action is None:
-        return _denied("arguments", digest_or_denial)
-    digest = digest_or_denial
-    rejection = await deps.io(deps.store.approvals.rejected, visit.control.run_id, digest)
+    asks = isinstance(proposal, RequestApproval)
+    found = await judged(proposal.tool, proposal.arguments, visit, deps, requested=asks)
+    if found.action is None:
+        return Settlement({"verdict": found.verdict})
+    rejection = await deps.io(deps.store.approvals.rejected, visit.control.run_id, found.digest)
     if rejection is not None and rejection.question.step != visit.control.step:
         return _denied("already_rejected", "a person rejected exactly this action in this run; it is final")
-    verdict = judge(action, deps.policy)
-    match verdict:
-        case Allow():
-            return Settlement({"verdict": verdict, "ticket": _ticket(action, digest, visit)})
-        case NeedsApproval():
-            asked = proposal.reason if isinstance(proposal, RequestApproval) else ""
-            text = f"{verdict.reason}. {asked}".strip()
-            return _question(
-                visit, deps, "approval", action.tool, action.arguments, verdict.rule, text, digest
-            )
-        case _:
+    match found.verdict:
+        case Allow() as verdict:
+            return Settlement({"verdict": verdict, "ticket": ticket_for(found.action, found.digest, visit)})
+        case NeedsApproval() as verdict:
+            wish = proposal.reason if isinstance(proposal, RequestApproval) else ""
+            return _approval_question(found.action, found.digest, verdict, wish, visit, deps)
+        case verdict:
             return Settlement({"verdict": verdict})
 
 
-def _action(tool: str, arguments: dict[str, Any], deps: Deps, kind: str) -> tuple[Action | None, str]:
-    """The canonical action and its digest, or None and why there is none."""
-    bound = deps.tools.get(tool)
-    if bound is None:
-        return None, f"there is no tool {tool!r}"
-    try:
-        canonical = bound.validate(arguments)
-    except ArgumentsError as error:
-        return None, str(error)
-    action = Action(tool, canonical, bound.contract, requested=kind == "request_approval")
-    return action, action_digest(tool, canonical, bound.schema_hash, deps.policy.version)
+def _approval_question(
+    action: Action, digest: str, verdict: NeedsApproval, wish: str, visit: Visit, deps: Deps
+) -> Question:
+    text = f"{verdict.reason}. {wish}".strip()
+    question = _question(visit, deps, "approval", action.tool, action.arguments, verdict.rule, text, digest)
+    changes: dict[str, Any] = {"approvers": verdict.approvers}
+    if verdict.expires_s is not None and verdict.expires_s < deps.approval_ttl_s:
+        changes["expires_at"] = (deps.clock.now() + timedelta(seconds=verdict.expires_s)).isoformat()
+    return question.model_copy(update=changes)
 
 
 def _question(
@@ -182,7 +176,7 @@ async def _settle(approval: Approval, visit: Visit, deps: Deps) -> Settlement:
     answers = [*visit.step_record().answers, settled(approval)]
     match approval.question.kind:
         case "approval":
-            return _settle_approval(approval, answers, visit, deps)
+            return await _settle_approval(approval, answers, visit, deps)
         case "in_doubt":
             return await _settle_doubt(approval, answers, visit, deps)
         case "stuck":
@@ -193,31 +187,33 @@ async def _settle(approval: Approval, visit: Visit, deps: Deps) -> Settlement:
             return _denied("policy_error", f"a question of kind {other} has no meaning here")
 
 
-def _settle_approval(approval: Approval, answers: list[Any], visit: Visit, deps: Deps) -> Settlement:
+async def _settle_approval(
+    approval: Approval, answers: list[Settled], visit: Visit, deps: Deps
+) -> Settlement:
     """approve and edit lead to a ticket; everything else, an expired question included, to none."""
     question, decision = approval.question, approval.decision
-    verdict: Verdict = NeedsApproval(rule=question.rule, reason=question.text)
+    asked: Verdict = NeedsApproval(rule=question.rule, reason=question.text)
     if decision is None or decision.type not in ("approve", "edit"):
-        return Settlement({"answers": answers, "verdict": verdict})
+        return Settlement({"answers": answers, "verdict": asked})
     arguments = question.arguments if decision.arguments is None else decision.arguments
-    action, digest = _action(question.tool, arguments, deps, "tool_call")
-    if action is None:
-        return Settlement({"answers": answers, "verdict": Deny(rule="arguments", reason=digest)})
-    if decision.type == "approve" and digest != question.digest:
-        reason = (
-            "what would run is no longer what was shown: the tool or the policy changed after the question"
-        )
+    found = await judged(question.tool, arguments, visit, deps)
+    if found.action is None:
+        return Settlement({"answers": answers, "verdict": found.verdict})
+    if decision.type == "approve" and found.digest != question.digest:
+        reason = "what would run is no longer what was shown: tool, arguments or policy changed"
         return Settlement({"answers": answers, "verdict": Deny(rule="changed_after_approval", reason=reason)})
-    again = judge(action, deps.policy)
-    match again:
+    verdict = found.verdict
+    if isinstance(verdict, NeedsApproval) and verdict.approvers and decision.by not in verdict.approvers:
+        verdict = Deny(rule="approvers", reason=f"{decision.by} may not approve this")
+    match verdict:
         case Allow() | NeedsApproval():
-            ticket = _ticket(action, digest, visit, approval)
-            return Settlement({"answers": answers, "verdict": verdict, "ticket": ticket})
+            ticket = ticket_for(found.action, found.digest, visit, approval)
+            return Settlement({"answers": answers, "verdict": asked, "ticket": ticket})
         case _:
-            return Settlement({"answers": answers, "verdict": again})
+            return Settlement({"answers": answers, "verdict": verdict})
 
 
-async def _settle_doubt(approval: Approval, answers: list[Any], visit: Visit, deps: Deps) -> Settlement:
+async def _settle_doubt(approval: Approval, answers: list[Settled], visit: Visit, deps: Deps) -> Settlement:
     ticket = visit.step_record().ticket
     if ticket is None:
         raise LoopBroken(f"step {visit.control.step} has an effect in doubt but no ticket")
@@ -232,19 +228,6 @@ async def _settle_doubt(approval: Approval, answers: list[Any], visit: Visit, de
         await deps.io(deps.store.ledger.finish, ticket.idempotency_key, result, told[:500], iso(deps))
         return Settlement({**settlement.part, "result": result}, settlement.changes)
     return settlement
-
-
-def _ticket(action: Action, digest: str, visit: Visit, approval: Approval | None = None) -> Ticket:
-    decision = approval.decision if approval else None
-    return Ticket(
-        tool=action.tool,
-        arguments=action.arguments,
-        digest=digest,
-        idempotency_key=idempotency_key(visit.control, digest),
-        approver=decision.by if decision else None,
-        approval_id=approval.question.approval_id if approval else None,
-        expires_at=approval.question.expires_at if approval else None,
-    )
 
 
 def _denied(rule: str, reason: str) -> Settlement:

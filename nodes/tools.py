@@ -22,7 +22,7 @@ C = TypeVar("C")
 _CONTRACT = "interlock_contract"
 
 
-def contract(**fields: Any) -> Callable[[C], C]:
+def contract(*misplaced: Any, **fields: Any) -> Callable[[C], C]:
     """Attach a contract to a tool or to a function that becomes one.
 
     Args:
@@ -31,6 +31,8 @@ def contract(**fields: Any) -> Callable[[C], C]:
     Example:
         ``@contract(effect="read", untrusted=False)`` above a function or above LangChain's ``@tool``.
     """
+    if misplaced:
+        raise BadLoop('write @contract(effect="read") with the fields of Contract, not a bare @contract')
     made = Contract(**fields)
 
     def attach(target: C) -> C:
@@ -118,6 +120,9 @@ def bind_tools(
         BadLoop: two tools of one name, a contract for a tool that is not there, a contract that names an
             argument or a tool that does not exist.
     """
+    for name, given in contracts.items():
+        if not isinstance(given, Contract):
+            raise BadLoop(f"the contract of {name} has to be a Contract, not {type(given).__name__}")
     bound: dict[str, BoundTool] = {}
     for thing in tools:
         tool, own = _as_tool(thing)
@@ -143,11 +148,14 @@ def _as_tool(thing: BaseTool | Callable[..., Any]) -> tuple[BaseTool, Contract |
     if not callable(thing):
         raise BadLoop(f"{thing!r} is neither a LangChain tool nor a function")
     raw = getattr(thing, _CONTRACT, None)
-    made = (
-        StructuredTool.from_function(coroutine=thing)
-        if inspect.iscoroutinefunction(thing)
-        else StructuredTool.from_function(thing)
-    )
+    try:
+        made = (
+            StructuredTool.from_function(coroutine=thing)
+            if inspect.iscoroutinefunction(thing)
+            else StructuredTool.from_function(thing)
+        )
+    except ValueError as error:
+        raise BadLoop(f"{getattr(thing, '__name__', thing)} cannot be a tool: {error}") from None
     return made, Contract.load(raw) if raw else None
 
 

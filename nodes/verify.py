@@ -16,6 +16,11 @@ from interlock.policies.record import JsonValue
 __all__ = ["verify"]
 
 
+NOTHING_REQUIRED = (
+    "the answer was accepted; this loop requires no facts, so only effects in doubt were checked"
+)
+
+
 async def verify(state: State, deps: Deps) -> Update:
     """The outcome, or the reasons why the claim is not accepted."""
     visit = enter("verify", state, deps)
@@ -43,7 +48,10 @@ async def _check(claim: FinalAnswer, visit: Visit, deps: Deps) -> Update:
     effects = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
     problems = problems_of(claim, deps.require, visit.state.get("facts") or {}, effects)
     if not problems:
-        return await _ended(visit, deps, Reason.GOAL_VERIFIED, "the answer was verified", claim.answer)
+        message = (
+            f"required and observed: {', '.join(sorted(deps.require))}" if deps.require else NOTHING_REQUIRED
+        )
+        return await _ended(visit, deps, Reason.GOAL_VERIFIED, message, claim.answer)
     changes, told = rejected(visit.control, deps.budget, problems)
     if "stop" in changes:
         return await _ended(visit, deps, changes["stop"], changes["stop_detail"])

@@ -50,6 +50,8 @@ class Question(Record):
     """The question in words."""
     created_at: str
     expires_at: str | None = None
+    approvers: list[str] = []
+    """Who may decide; empty: anybody."""
     preview: JsonValue = None
     """Result of the dry run."""
     provenance: dict[str, str] = {}

@@ -41,7 +41,12 @@ def by_effect(action: Action) -> Verdict:
         case "write":
             return Allow(rule="write", reason="a limited write inside its scope, under an idempotency key")
         case "high_risk":
-            return NeedsApproval(rule="high_risk", reason=f"{action.tool} is high-risk: a person decides")
+            why = (
+                "has no contract, so it counts as high-risk"
+                if action.contract == Contract()
+                else "is high-risk"
+            )
+            return NeedsApproval(rule="high_risk", reason=f"{action.tool} {why}: a person decides")
         case _:
             return Deny(
                 rule="unknown_effect_class", reason=f"{action.tool} has no effect class that is known"

@@ -10,9 +10,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command
 
-from interlock import HumanDecision, contract, create_loop, open_store, resume, start
-from interlock.graphs.loop import DURABILITY_KEY
-from interlock.policies.errors import RunFinished
+from interlock import HumanDecision, cancel, contract, create_loop, open_store, resume, start
+from interlock.policies.errors import BadLoop, RunFinished
 from interlock.policies.transitions import IllegalTransition
 from interlock.testing import EffectCounter, ScriptedModel, answer, call
 
@@ -106,10 +105,42 @@ def test_a_loop_in_a_larger_graph_surfaces_its_question_and_resumes(effects: Eff
     assert effects.keys("restart") == ["a"]
 
 
-def test_durability_is_sync_unless_the_caller_says_otherwise() -> None:
-    loop = create_loop(ScriptedModel([]), [])
-    assert loop.config is not None
-    assert loop.config.get("configurable", {})[DURABILITY_KEY] == "sync"
+def test_a_loop_inside_a_graph_without_a_checkpointer_runs() -> None:
+    for options in ({}, {"checkpointer": None}):
+        loop = create_loop(ScriptedModel([answer("ok")]), [], **options)  # type: ignore[arg-type]
+        parent = StateGraph(Parent)
+        parent.add_node("act", loop)
+        parent.add_edge(START, "act")
+        assert parent.compile().invoke({"goal": "go"})["outcome"]["answer"] == "ok"
+
+
+def test_a_run_inside_a_larger_graph_is_resumed_and_cancelled_through_its_parent(
+    effects: EffectCounter,
+) -> None:
+    store = open_store(":memory:")
+    loop = create_loop(scripted(), [restart_tool(effects)], store=store)
+    parent = StateGraph(Parent)
+    parent.add_node("act", loop)
+    parent.add_edge(START, "act")
+    graph = parent.compile(checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "p"}}
+    (asked,) = graph.invoke({"goal": "restart a"}, config)["__interrupt__"]
+    (row,) = store.runs.list()
+    with pytest.raises(BadLoop, match="resume the parent"):
+        resume(loop, row.run_id, HumanDecision(type="approve"))
+    assert cancel(store, row.run_id, loop=loop).status == "waiting"
+    done = graph.invoke(Command(resume={asked.id: {"decisions": [{"type": "approve"}]}}), config)
+    assert done["outcome"]["status"] == "cancelled"
+    assert effects.count() == 0
+    assert store.runs.get(row.run_id).status == "cancelled"
+
+
+def test_durability_is_sync_unless_the_caller_says_otherwise(tmp_path: Path) -> None:
+    with open_store(tmp_path / "runs.db") as store:
+        loop = create_loop(ScriptedModel([answer("ok")]), [], store=store)
+        assert loop._durable(None, {}) == {"durability": "sync"}
+        assert loop._durable(None, {"durability": "exit"}) == {"durability": "exit"}
+        assert loop.with_config(tags=["x"])._durable(None, {}) == {"durability": "sync"}
 
 
 def test_the_graph_has_five_nodes_and_is_drawn_without_the_network() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from interlock import (
     Budget,
     Deny,
     HumanDecision,
+    NeedsApproval,
     Policy,
     Run,
     Store,
@@ -23,6 +25,7 @@ from interlock import (
     resume,
     start,
 )
+from interlock.nodes import judging
 from interlock.policies.errors import (
     BadDecision,
     BadLoop,
@@ -379,3 +382,53 @@ def test_a_tool_without_a_contract_needs_a_person(store: Store) -> None:
     loop = create_loop(ScriptedModel([call("push", branch="main"), answer("x")]), [push], store=store)
     assert start(loop, "go", run_id="r1").pending[0]["risk"] == "high_risk"
     assert hits == []
+
+
+def test_the_same_write_is_not_made_twice_unasked(store: Store, effects: EffectCounter) -> None:
+    twice = [call("label", service="a", text="x"), call("label", service="a", text="x"), answer("done")]
+    waiting, _, loop = run(store, effects, twice)
+    assert waiting.pending[0]["rule"] == "repeated_effect"
+    assert effects.count("label") == 1
+    resume(loop, "r1", HumanDecision(type="reject"))
+    assert effects.count("label") == 1
+
+
+def test_a_write_that_failed_without_saying_that_nothing_happened_asks_before_it_runs_again(
+    store: Store, effects: EffectCounter
+) -> None:
+    @contract(effect="write")
+    def charge(amount: int) -> str:
+        """Charge, then lose the receipt."""
+        effects.hit("charge")
+        raise KeyError("receipt")
+
+    model = ScriptedModel([call("charge", amount=5), call("charge", amount=5)])
+    waiting = start(create_loop(model, [charge], store=store), "charge 5", run_id="r1")
+    assert waiting.pending[0]["rule"] == "repeated_effect"
+    assert effects.count("charge") == 1
+
+
+def test_only_the_approvers_that_the_policy_names_may_decide(store: Store, effects: EffectCounter) -> None:
+    def finance_decides(action: Action) -> Any:
+        return NeedsApproval(rule="finance", reason="money", approvers=["finance"], expires_s=60.0)
+
+    steps = [call("label", service="a", text="x"), answer("done")]
+    waiting, _, loop = run(store, effects, steps, policy=Policy(rules=[finance_decides]))
+    assert waiting.pending[0]["approvers"] == ["finance"]
+    with pytest.raises(BadDecision, match="ops may not decide this; it takes finance"):
+        resume(loop, "r1", HumanDecision(type="approve", by="ops"))
+    assert effects.count() == 0
+    resume(loop, "r1", HumanDecision(type="approve", by="finance"))
+    assert effects.count("label") == 1
+
+
+def test_a_rule_that_takes_too_long_denies(
+    store: Store, effects: EffectCounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(action: Action) -> Any:
+        time.sleep(0.5)
+
+    monkeypatch.setattr(judging, "RULE_SECONDS", 0.05)
+    run(store, effects, [call("lookup", service="a"), answer("x")], policy=Policy(rules=[slow]))
+    assert store.traces.steps("r1")[0]["verdict"]["rule"] == "policy_error"
+    assert effects.count() == 0

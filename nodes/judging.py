@@ -1,0 +1,83 @@
+"""From a proposed tool call to a verdict: validated, canonical, judged by every rule in bounded time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.nodes.deps import Deps
+from interlock.nodes.visit import Visit
+from interlock.nodes.workers import in_thread
+from interlock.policies.asking import idempotency_key
+from interlock.policies.canonical import ArgumentsError, action_digest
+from interlock.policies.effects import repeated_effect
+from interlock.policies.questions import Approval
+from interlock.policies.rules import Action, Rule, call, judge
+from interlock.policies.tickets import Ticket
+from interlock.policies.verdicts import Deny, Verdict, strictest
+
+__all__ = ["Judged", "judged", "ticket_for"]
+
+RULE_SECONDS = 1.0
+"""Seconds that one rule may take; rules are pure and need microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A proposed tool call with its verdict."""
+
+    verdict: Verdict
+    action: Action | None = None
+    """The canonical action; None when there is none to run."""
+    digest: str = ""
+
+
+async def judged(
+    tool: str, arguments: dict[str, Any], visit: Visit, deps: Deps, *, requested: bool = False
+) -> Judged:
+    """The verdict on one tool call.
+
+    Args:
+        requested: the model itself asked for a person's approval.
+    """
+    bound = deps.tools.get(tool)
+    if bound is None:
+        return Judged(Deny(rule="unknown_tool", reason=f"there is no tool {tool!r}"))
+    try:
+        canonical = bound.validate(arguments)
+    except ArgumentsError as error:
+        return Judged(Deny(rule="arguments", reason=str(error)))
+    action = Action(tool, canonical, bound.contract, requested=requested)
+    digest = action_digest(tool, canonical, bound.schema_hash, deps.policy.version)
+    verdicts = [judge(action, deps.policy, _in_time)]
+    if bound.mutates:
+        done = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
+        if again := repeated_effect(done, digest, visit.control.step):
+            verdicts.append(again)
+    return Judged(strictest(verdicts) or _nothing(), action, digest)
+
+
+def ticket_for(action: Action, digest: str, visit: Visit, approval: Approval | None = None) -> Ticket:
+    """Permission for exactly this action, given by the policy or by a person."""
+    decision = approval.decision if approval else None
+    return Ticket(
+        tool=action.tool,
+        arguments=action.arguments,
+        digest=digest,
+        idempotency_key=idempotency_key(visit.control, digest),
+        approver=decision.by if decision else None,
+        approval_id=approval.question.approval_id if approval else None,
+        expires_at=approval.question.expires_at if approval else None,
+    )
+
+
+def _in_time(rule: Rule, action: Action) -> Verdict | None:
+    """Ask one rule, for at most RULE_SECONDS. Raises TimeoutError, which denies."""
+    if rule.__module__.startswith("interlock.policies."):
+        return call(rule, action)
+    given: Verdict | None = in_thread(lambda: call(rule, action)).result(timeout=RULE_SECONDS)
+    return given
+
+
+def _nothing() -> Verdict:
+    return Deny(rule="policy_error", reason="no rule gave a verdict")
