@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.types import interrupt
 
 from interlock.nodes.answers import answer_schema, decision_of
+from interlock.nodes.asides import preview_of
 from interlock.nodes.deps import Deps
 from interlock.nodes.judging import judged, ticket_for
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
@@ -152,7 +153,9 @@ def _doubt_question(visit: Visit, deps: Deps) -> Question:
 
 async def _answered(question: Question, visit: Visit, deps: Deps) -> Approval:
     """The question with its decision. Pauses the run while there is none."""
-    approval = await deps.io(deps.store.approvals.open, question)
+    approval = await deps.io(deps.store.approvals.get, question.approval_id)
+    if approval is None:
+        approval = await deps.io(deps.store.approvals.open, await _previewed(question, deps))
     asked = approval.question
     if (
         approval.status == "pending"
@@ -170,6 +173,14 @@ async def _answered(question: Question, visit: Visit, deps: Deps) -> Approval:
         if known is None:
             raise UnknownApproval(f"question {asked.approval_id} is no longer in the store") from None
         return known
+
+
+async def _previewed(question: Question, deps: Deps) -> Question:
+    """The question with its dry run, made once: before the question is stored."""
+    tool = deps.tools.get(question.tool)
+    if question.kind != "approval" or tool is None:
+        return question
+    return question.model_copy(update={"preview": await preview_of(tool, question.arguments, deps)})
 
 
 async def _settle(approval: Approval, visit: Visit, deps: Deps) -> Settlement:

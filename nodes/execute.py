@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from interlock.nodes.asides import reconciled
 from interlock.nodes.calling import Call, Called, call_tool
 from interlock.nodes.deps import Deps
 from interlock.nodes.tools import BoundTool
@@ -75,27 +76,40 @@ async def _unapproved(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
 
 
 async def _effect(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> Update:
+    """An action that changes something: written ahead, run once, and never blindly a second time."""
     ledger, key = deps.store.ledger, ticket.idempotency_key
     known = await deps.io(ledger.begin, _intent(ticket, visit, deps))
     if known is not None and known.state == "done" and known.result is not None:
         return _left(visit, deps, ticket, known.result.model_copy(update={"recorded": True}))
     if known is not None:
         if not tool.contract.idempotent:
-            await deps.io(ledger.doubt, key, iso(deps))
-            return visit.leave(deps, part={}, doubt=True, attempt=known.attempts)
+            word, found = await reconciled(tool, ticket, deps)
+            if word == "happened":
+                return await _finished(visit, deps, ticket, found, 0)
+            if word == "unknown":
+                return await _doubtful(known, ticket, visit, deps)
         await deps.io(ledger.retry, key, iso(deps))
     call = Call(tool, ticket.arguments, key, late=lambda text: _late(key, text, deps))
     called, attempts = await _attempts(call, deps)
-    if called.status == "unknown_outcome":
-        await deps.io(ledger.doubt, key, iso(deps))
-        row = await deps.io(ledger.begin, _intent(ticket, visit, deps))
-        return visit.leave(deps, part={}, doubt=True, attempt=row.attempts if row else 1)
-    return await _finished(visit, deps, ticket, called, attempts)
+    if called.status != "unknown_outcome":
+        return await _finished(visit, deps, ticket, called, attempts)
+    word, found = await reconciled(tool, ticket, deps)
+    if word == "happened":
+        return await _finished(visit, deps, ticket, found, attempts)
+    return await _doubtful(None, ticket, visit, deps)  # "absent" is no proof: the call may still land
+
+
+async def _doubtful(known: EffectRow | None, ticket: Ticket, visit: Visit, deps: Deps) -> Update:
+    """Nobody knows whether it happened: back to authorize, where a person says so."""
+    await deps.io(deps.store.ledger.doubt, ticket.idempotency_key, iso(deps))
+    row = known or await deps.io(deps.store.ledger.begin, _intent(ticket, visit, deps))
+    return visit.leave(deps, part={}, doubt=True, attempt=row.attempts if row else 1)
 
 
 async def _attempts(call: Call, deps: Deps) -> tuple[Called, int]:
     """The call, repeated while that is safe: reads and idempotent actions, on errors that may pass."""
-    safe = not call.tool.mutates or call.tool.contract.idempotent
+    contract = call.tool.contract
+    safe = not call.tool.mutates or (contract.idempotent and contract.reconcile is None)
     called = await call_tool(call, deps)
     attempts = 1
     while safe and called.status in ("retryable_error", "unknown_outcome") and attempts < MAX_ATTEMPTS:
