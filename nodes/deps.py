@@ -9,6 +9,7 @@ from interlock.nodes.ports import IO, Clock, Ids, Ports
 from interlock.nodes.tools import BoundTool
 from interlock.policies.budget import Budget
 from interlock.policies.prompt import Prompt
+from interlock.policies.record import JsonValue
 from interlock.policies.replies import Reply
 from interlock.policies.rules import Policy
 
@@ -31,6 +32,8 @@ class Deps:
     ids: Ids
     io: IO
     """How ports, the model and the tools are called: `direct` or `threaded`."""
+    vault: dict[tuple[str, int], dict[str, JsonValue]]
+    """Arguments that hold secrets, by run and step. In memory only: another process proposes them anew."""
     asynchronous: bool
     """True in the async graph."""
     sleep: Callable[[float], Awaitable[None] | None]

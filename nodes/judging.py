@@ -16,7 +16,7 @@ from interlock.policies.rules import Action, Rule, call, judge
 from interlock.policies.tickets import Ticket
 from interlock.policies.verdicts import Deny, Verdict, strictest
 
-__all__ = ["Judged", "judged", "ticket_for"]
+__all__ = ["Judged", "clear_arguments", "judged", "ticket_for"]
 
 RULE_SECONDS = 1.0
 """Seconds that one rule may take; rules are pure and need microseconds."""
@@ -57,12 +57,19 @@ async def judged(
     return Judged(strictest(verdicts) or _nothing(), action, digest)
 
 
-def ticket_for(action: Action, digest: str, visit: Visit, approval: Approval | None = None) -> Ticket:
+def clear_arguments(saved: dict[str, Any], visit: Visit, deps: Deps) -> dict[str, Any]:
+    """The step's arguments with their secrets, where this process knows them; else as they were saved."""
+    return deps.vault.get((visit.control.run_id, visit.control.step), saved)
+
+
+def ticket_for(
+    action: Action, digest: str, visit: Visit, deps: Deps, approval: Approval | None = None
+) -> Ticket:
     """Permission for exactly this action, given by the policy or by a person."""
     decision = approval.decision if approval else None
     return Ticket(
         tool=action.tool,
-        arguments=action.arguments,
+        arguments=deps.tools[action.tool].redacted(action.arguments),
         digest=digest,
         idempotency_key=idempotency_key(visit.control, digest),
         approver=decision.by if decision else None,
