@@ -230,6 +230,7 @@ def _deps(
         ids=ids or (lambda: uuid.uuid4().hex[:12]),
         io=direct,
         vault={},
+        read={},
         asynchronous=False,
         sleep=time.sleep,
         asleep=asyncio.sleep,

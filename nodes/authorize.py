@@ -22,6 +22,7 @@ from interlock.policies.asking import (
 from interlock.policies.canonical import action_digest
 from interlock.policies.errors import AlreadyDecided, LoopBroken, UnknownApproval
 from interlock.policies.limits import before_action
+from interlock.policies.outside import provenance_of
 from interlock.policies.proposals import Ask, Delegate, RequestApproval, ToolCall
 from interlock.policies.questions import Approval, Question, QuestionKind
 from interlock.policies.rules import Action
@@ -101,7 +102,8 @@ async def _judge(proposal: ToolCall | RequestApproval, visit: Visit, deps: Deps)
             )
         case NeedsApproval() as verdict:
             wish = proposal.reason if isinstance(proposal, RequestApproval) else ""
-            return _approval_question(found.action, found.digest, verdict, wish, visit, deps)
+            question = _approval_question(found.action, found.digest, verdict, wish, visit, deps)
+            return question.model_copy(update={"provenance": provenance_of(found.origins)})
         case verdict:
             return Settlement({"verdict": verdict})
 

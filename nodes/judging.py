@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.nodes.deps import Deps
+from interlock.nodes.sources import origins_of, outside_was_read
 from interlock.nodes.visit import Visit
 from interlock.nodes.workers import in_thread
 from interlock.policies.asking import idempotency_key
 from interlock.policies.canonical import ArgumentsError, action_digest
 from interlock.policies.effects import repeated_effect
+from interlock.policies.outside import by_provenance
+from interlock.policies.provenance import Origin
 from interlock.policies.questions import Approval
 from interlock.policies.rules import Action, Rule, call, judge
 from interlock.policies.tickets import Ticket
@@ -30,6 +33,8 @@ class Judged:
     action: Action | None = None
     """The canonical action; None when there is none to run."""
     digest: str = ""
+    origins: dict[str, Origin] = field(default_factory=dict)
+    """Where each value of the arguments came from, by path."""
 
 
 async def judged(
@@ -50,11 +55,15 @@ async def judged(
     action = Action(tool, canonical, bound.contract, requested=requested)
     digest = action_digest(tool, canonical, bound.schema_hash, deps.policy.version)
     verdicts = [judge(action, deps.policy, _in_time)]
+    origins: dict[str, Origin] = {}
     if bound.mutates:
+        origins = await origins_of(bound, canonical, visit, deps)
+        if suspect := by_provenance(bound.contract, canonical, origins, outside_was_read(visit, deps)):
+            verdicts.append(suspect)
         done = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
         if again := repeated_effect(done, digest, visit.control.step):
             verdicts.append(again)
-    return Judged(strictest(verdicts) or _nothing(), action, digest)
+    return Judged(strictest(verdicts) or _nothing(), action, digest, origins)
 
 
 def clear_arguments(saved: dict[str, Any], visit: Visit, deps: Deps) -> dict[str, Any]:

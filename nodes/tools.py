@@ -200,7 +200,7 @@ def _closed(schema: Any) -> Any:
 
 def _check_contract(one: BoundTool, tools: Mapping[str, BoundTool]) -> None:
     known = set(one.schema.get("properties", {}))
-    named = set(one.contract.targets) | set(one.contract.scope)
+    named = set(one.contract.targets or []) | set(one.contract.scope)
     if missing := sorted(named - known):
         raise BadLoop(
             f"the contract of {one.name} names arguments that it does not have: {', '.join(missing)}"
