@@ -101,8 +101,8 @@ def trace_arguments(arguments: Mapping[str, Any], sources: Sources) -> dict[str,
     """The origin of every value of an action's arguments, by path (`to`, `cc[0]`, `files[1].id`).
 
     The first source that holds the value as a whole wins: default, goal, user, trusted, outside. So a value
-    in the goal and outside counts as the goal's. Texts, numbers and items of lists are traced one by one, and so
-    are keys of nested objects that the tool does not declare. Nulls count as not given. A boolean has no
+    in the goal and outside counts as the goal's. Texts, numbers and items of lists are traced one by one, and
+    so are keys of nested objects that the tool does not declare. Nulls count as not given. A boolean has no
     origin beside the tool's default. A text that is an enumeration ("a, b") or a moment ("2024-05-15 10:00")
     has the worst origin of its parts. A longer text counts as outside when it holds an
     address, a code or a number from there, or when a significant part of it stems from there.
