@@ -67,7 +67,7 @@ def test_loops_side_by_side_ask_one_question_each_and_act_once(effects: EffectCo
     store = open_store(":memory:")
     loops = {name: loop_for(name, effects, store) for name in ("a", "b", "c")}
 
-    def worker(state: dict[str, Any]) -> dict[str, Any]:
+    def worker(state: Any) -> dict[str, Any]:
         done = loops[state["name"]].invoke({"goal": f"act on {state['name']}"})
         return {"answers": [done["outcome"]["answer"]]}
 
