@@ -91,6 +91,12 @@ def _answer(
 def _asked(interrupts: tuple[Interrupt, ...], run_id: str, approval_id: str | None) -> Interrupt:
     if not interrupts:
         raise NothingToDecide(f"run {run_id} asks nothing; resume it without a decision")
+    interrupts = tuple(one for one in interrupts if _ours(one))
+    if not interrupts:
+        raise NothingToDecide(
+            f"run {run_id} is paused by a tool, not by a question of the loop; tools have to leave "
+            'pausing to contracts: effect="high_risk" asks a person'
+        )
     fitting = [one for one in interrupts if approval_id in (None, one.value.get("approval_id"))]
     if not fitting:
         asked = ", ".join(str(one.value.get("approval_id")) for one in interrupts)
@@ -109,7 +115,13 @@ def _question(payload: Mapping[str, Any]) -> Question:
     return Question.load({key: value for key, value in payload.items() if key in Question.model_fields})
 
 
+def _ours(asked: Interrupt) -> bool:
+    return isinstance(asked.value, Mapping) and "approval_id" in asked.value
+
+
 def _still_open(asked: Interrupt, deps: Deps) -> bool:
+    if not _ours(asked):
+        return False
     known = deps.store.approvals.get(asked.value["approval_id"])
     if known is None or known.status != "pending":
         return False

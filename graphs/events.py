@@ -54,7 +54,7 @@ class Follower:
         """One item of LangGraph's `updates` stream."""
         for node, change in update.items():
             if node == "__interrupt__":
-                self.pending = tuple(dict(one.value) for one in change)
+                self.pending = tuple(_question(one.value) for one in change)
                 self._emit("interrupt")
             elif isinstance(change, Mapping):
                 self._control = change.get("control", self._control)
@@ -68,3 +68,8 @@ class Follower:
             self._on_event(
                 Event(node, self._run_id, self.step, record, self._control, self.outcome, self.pending)
             )
+
+
+def _question(value: Any) -> Mapping[str, Any]:
+    """An interrupt's value; one that is not ours (a tool that pauses) is wrapped."""
+    return dict(value) if isinstance(value, Mapping) else {"value": value}

@@ -63,11 +63,18 @@ class Loop(CompiledStateGraph[Any, Any, Any, Any]):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
         """LangGraph's `stream`, with `durability="sync"` by default."""
-        return super().stream(input, config, **self._durable(config, options))
+        return super().stream(input, self._unlimited(config), **self._durable(config, options))
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """LangGraph's `astream`, with `durability="sync"` by default."""
-        return super().astream(input, config, **self._durable(config, options))
+        return super().astream(input, self._unlimited(config), **self._durable(config, options))
+
+    def _unlimited(self, config: RunnableConfig | None) -> RunnableConfig | None:
+        """LangGraph's own limit, raised where a caller's is lower: the loop's own have to fire first."""
+        own = (self.config or {}).get("recursion_limit", 0)
+        if config is None or config.get("recursion_limit", own) >= own:
+            return config
+        return {**config, "recursion_limit": own}
 
     def _durable(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
         """Without a checkpointer of its own or of a parent there is nothing to wait for."""

@@ -70,7 +70,7 @@ async def _plan(visit: Visit, deps: Deps) -> Settlement | Question:
     """What can be settled without a person, or the question to ask."""
     record = visit.step_record()
     if visit.control.doubt:
-        return _doubt_question(visit, deps)
+        return await _doubt_question(visit, deps)
     if visit.control.stuck:
         return _question(visit, deps, "stuck", "stuck", {}, "no_progress", visit.control.stop_detail)
     if record.decision is None:
@@ -149,17 +149,24 @@ def _question(
     )
 
 
-def _doubt_question(visit: Visit, deps: Deps) -> Question:
+async def _doubt_question(visit: Visit, deps: Deps) -> Question:
     ticket = visit.step_record().ticket
     if ticket is None:
         raise LoopBroken(f"step {visit.control.step} has an effect in doubt but no ticket")
+    late = await _late_result(ticket.idempotency_key, visit, deps)
+    known = f" Later the call answered: {late}." if late else ""
     text = (
-        f"{ticket.tool} was started and nobody knows whether it happened. "
+        f"{ticket.tool} was started and nobody knows whether it happened.{known} "
         "Respond with its result if it happened, approve to run it if it did not, reject to stop"
     )
     return _question(
         visit, deps, "in_doubt", ticket.tool, ticket.arguments, "unknown_effect", text, ticket.digest
     )
+
+
+async def _late_result(key: str, visit: Visit, deps: Deps) -> str | None:
+    effects = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
+    return next((row.late_result for row in effects if row.key == key), None)
 
 
 async def _replaced(question: Question, deps: Deps) -> Settlement | None:
@@ -260,8 +267,12 @@ async def _settle_doubt(approval: Approval, answers: list[Settled], visit: Visit
         raise LoopBroken(f"step {visit.control.step} has an effect in doubt but no ticket")
     word, settlement = settle_doubt(approval, answers)
     if word == "clear":
-        await deps.io(deps.store.ledger.clear, ticket.idempotency_key, iso(deps))
-        return Settlement(settlement.part, {**settlement.changes, "attempt": visit.control.attempt + 1})
+        late = await _late_result(ticket.idempotency_key, visit, deps)
+        if not late or late in approval.question.text:  # else the person did not know: execute asks again
+            await deps.io(deps.store.ledger.clear, ticket.idempotency_key, iso(deps))
+        ticket = ticket.model_copy(update={"expires_at": approval.question.expires_at})
+        changes = {**settlement.changes, "attempt": visit.control.attempt + 1}
+        return Settlement({**settlement.part, "ticket": ticket}, changes)
     if word == "done":
         told = approval.decision.message if approval.decision and approval.decision.message else ""
         ref, size = await deps.io(deps.store.payloads.put, told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -17,10 +18,14 @@ from interlock.nodes.tools import BoundTool
 from interlock.nodes.workers import in_thread
 from interlock.policies.observations import Status
 from interlock.policies.redaction import redact, redact_text
+from interlock.policies.tool_errors import ToolFailure
 
 __all__ = ["Call", "Called", "call_tool"]
 
 Late = Callable[[str], None]
+
+GRACE_S = 0.2
+"""Seconds that an async tool has to end after it was cancelled, before its thread is left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,10 @@ class Call:
     """Told in short what a call that had timed out returned afterwards."""
 
     def inputs(self) -> dict[str, Any]:
-        """The arguments, with the idempotency key where the tool takes one."""
+        """A copy of the arguments, which the tool may change, with the idempotency key where it takes one."""
         name = self.tool.key_argument()
-        return {**self.arguments, name: self.key} if name and self.key else dict(self.arguments)
+        given = copy.deepcopy(self.arguments)
+        return {**given, name: self.key} if name and self.key else given
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class Called:
 
 async def call_tool(call: Call, deps: Deps) -> Called:
     """Run the tool once. Whatever it raises is data, except LangGraph's control flow and a cancelled task."""
-    run = _asynchronous(call) if _is_async(call.tool, deps) else _synchronous(call)
+    run = _asynchronous(call) if deps.asynchronous and _is_async(call.tool, deps) else _bounded(call, deps)
     try:
         value = await deps.io(run)
     except Exception as error:
@@ -71,38 +77,57 @@ def _is_async(tool: BoundTool, deps: Deps) -> bool:
 
 def _asynchronous(call: Call) -> Callable[[], Any]:
     async def run() -> Any:
-        async with asyncio.timeout(call.tool.contract.timeout_s):
-            return to_plain(await call.tool.tool.ainvoke(call.inputs()))
+        try:
+            async with asyncio.timeout(call.tool.contract.timeout_s):
+                return to_plain(await call.tool.tool.ainvoke(call.inputs()))
+        except SystemExit as error:
+            raise _exit(error) from error
 
     return run
 
 
-def _synchronous(call: Call) -> Callable[[], Any]:
+def _invocation(call: Call, coroutine: bool) -> Callable[[], Any]:
+    """The call itself. A tool may not end the process, nor cancel what waits for it."""
+
+    def invoke() -> Any:
+        try:
+            if coroutine:
+                return asyncio.run(_asynchronous(call)())
+            return to_plain(call.tool.tool.invoke(call.inputs()))
+        except (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError) as error:
+            raise _exit(error) from error
+
+    return invoke
+
+
+def _bounded(call: Call, deps: Deps) -> Callable[[], Any]:
     """A thread of its own bounds the call. A sync tool cannot be cancelled: it may still land its effect."""
+    coroutine = _is_async(call.tool, deps)
+    limit = call.tool.contract.timeout_s
 
     def run() -> Any:
         context = copy_context()
         timed_out = threading.Event()
 
-        def work() -> Any:
-            return context.run(lambda: to_plain(call.tool.tool.invoke(call.inputs())))
-
         def ended(future: Future[Any]) -> None:
             if timed_out.is_set() and call.late is not None:
                 call.late(_in_short(future))
 
-        future = in_thread(work)
+        future = in_thread(lambda: context.run(_invocation(call, coroutine)))
         try:
-            return future.result(timeout=call.tool.contract.timeout_s)
+            return future.result(timeout=limit + (GRACE_S if coroutine else 0))
         except TimeoutError:
             if future.done():
                 return future.result()
         timed_out.set()
         future.add_done_callback(ended)
-        limit = call.tool.contract.timeout_s
         raise TimeoutError(f"{call.tool.name} did not answer within {limit:g} s")
 
     return run
+
+
+def _exit(error: BaseException) -> ToolFailure:
+    return ToolFailure("tool_error", f"the tool raised {type(error).__name__}: {error}")
 
 
 def _in_short(future: Future[Any]) -> str:

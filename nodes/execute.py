@@ -8,14 +8,16 @@ from typing import Any
 from interlock.nodes.asides import reconciled
 from interlock.nodes.calling import Call, Called, call_tool
 from interlock.nodes.deps import Deps
-from interlock.nodes.judging import clear_arguments
+from interlock.nodes.judging import clear_arguments, judged
 from interlock.nodes.tools import BoundTool
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
+from interlock.policies.asking import idempotency_key
 from interlock.policies.canonical import action_digest
 from interlock.policies.effects import EffectRow
 from interlock.policies.limits import before_tool
 from interlock.policies.observations import ToolResult
 from interlock.policies.tickets import Ticket
+from interlock.policies.verdicts import Allow, NeedsApproval
 
 __all__ = ["execute"]
 
@@ -52,11 +54,20 @@ async def _refusal(ticket: Ticket, arguments: dict[str, Any], visit: Visit, deps
         return (
             "the ticket is for another action: tool, arguments, schema or policy changed since it was issued"
         )
+    if ticket.idempotency_key != idempotency_key(visit.control, ticket.digest):
+        return "the ticket's idempotency key is not the one of this step and action"
     if ticket.expires_at and datetime.fromisoformat(ticket.expires_at) <= deps.clock.now():
-        return f"the approval expired at {ticket.expires_at}"
-    if tool.contract.effect == "read" or (tool.contract.effect == "write" and ticket.approval_id is None):
-        return None
-    return await _unapproved(ticket, visit, deps)
+        begun = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
+        if all(row.key != ticket.idempotency_key for row in begun):  # a started effect is never just refused
+            return f"the approval expired at {ticket.expires_at}"
+    verdict = (await judged(ticket.tool, arguments, visit, deps)).verdict
+    match verdict:
+        case Allow() if ticket.approval_id is None:
+            return None
+        case Allow() | NeedsApproval() if ticket.approval_id is not None:
+            return await _unapproved(ticket, visit, deps)
+        case _:
+            return f"rule {verdict.rule}: {verdict.reason}"
 
 
 async def _unapproved(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
@@ -89,7 +100,7 @@ async def _effect(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> 
             if word == "happened":
                 return await _finished(visit, deps, ticket, found, 0)
             if word == "unknown":
-                return await _doubtful(known, ticket, visit, deps)
+                return await _doubtful(ticket, visit, deps)
         await deps.io(ledger.retry, key, iso(deps))
     call = Call(
         tool, clear_arguments(ticket.arguments, visit, deps), key, late=lambda text: _late(key, text, deps)
@@ -100,14 +111,13 @@ async def _effect(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> 
     word, found = await reconciled(tool, ticket, deps)
     if word == "happened":
         return await _finished(visit, deps, ticket, found, attempts)
-    return await _doubtful(None, ticket, visit, deps)  # "absent" is no proof: the call may still land
+    return await _doubtful(ticket, visit, deps)  # "absent" is no proof: the call may still land
 
 
-async def _doubtful(known: EffectRow | None, ticket: Ticket, visit: Visit, deps: Deps) -> Update:
-    """Nobody knows whether it happened: back to authorize, where a person says so."""
+async def _doubtful(ticket: Ticket, visit: Visit, deps: Deps) -> Update:
+    """Nobody knows whether it happened: back to authorize, where a person says so, each time anew."""
     await deps.io(deps.store.ledger.doubt, ticket.idempotency_key, iso(deps))
-    row = known or await deps.io(deps.store.ledger.begin, _intent(ticket, visit, deps))
-    return visit.leave(deps, part={}, doubt=True, attempt=row.attempts if row else 1)
+    return visit.leave(deps, part={}, doubt=True, attempt=visit.control.attempt + 1)
 
 
 async def _attempts(call: Call, deps: Deps) -> tuple[Called, int]:

@@ -38,8 +38,8 @@ def run_sync(node: Coroutine[Any, Any, T]) -> T:
 
 def _in_own_loop(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on a new event loop in a thread, so that it works inside a running loop (notebooks)."""
-    from concurrent.futures import ThreadPoolExecutor
     from contextvars import copy_context
 
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(copy_context().run, asyncio.run, coroutine).result()
+    from interlock.nodes.workers import in_thread
+
+    return cast(T, in_thread(lambda: copy_context().run(asyncio.run, coroutine)).result())

@@ -174,6 +174,20 @@ class ChatModel:
         )
 
     def _reply(self, message: Any, call: _Call) -> Reply:
+        """The reply as it was read; one of a shape that no server should send is an invalid decision."""
+        try:
+            return self._read(message, call)
+        except (TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
+            problem = invalid(f"the reply has a shape that cannot be read: {_named(error)}", "").invalid
+            return Reply(
+                invalid=problem,
+                tokens=_spent(call, None),
+                model=self.name,
+                protocol=self.protocol,
+                attempts=len(call.failed) + 1,
+            )
+
+    def _read(self, message: Any, call: _Call) -> Reply:
         if not isinstance(message, AIMessage):
             return self._failed(
                 TypeError(f"the model gave a {type(message).__name__}, not an AIMessage"), call

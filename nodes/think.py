@@ -12,7 +12,7 @@ from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.canonical import ArgumentsError
 from interlock.policies.control import Control
 from interlock.policies.decisions import inconsistencies
-from interlock.policies.errors import BadLoop, RunFinished
+from interlock.policies.errors import BadLoop, RunExists, RunFinished
 from interlock.policies.limits import before_model
 from interlock.policies.outcomes import Reason
 from interlock.policies.prompt import Prompt, ToolCard
@@ -62,6 +62,11 @@ async def _begin(state: State, deps: Deps, run_id: str) -> Visit:
     if not isinstance(goal, str) or not goal.strip():
         raise BadLoop('a run needs a goal: invoke the loop with {"goal": "…"}')
     await deps.io(deps.store.runs.ensure, run_id, goal, deps.fingerprint, iso(deps))
+    known = await deps.io(deps.store.runs.get, run_id)
+    if known.outcome is not None:
+        raise RunFinished(f"run {run_id} has ended in this store; a new task needs a new id")
+    if known.goal != goal:
+        raise RunExists(f"run {run_id} works on another goal in this store; a new task needs a new id")
     control = Control(run_id=run_id, goal=goal, fingerprint=deps.fingerprint)
     return Visit("think", control, None, state, deps.clock.monotonic())
 
@@ -87,14 +92,19 @@ def _clean(invalid: InvalidDecision | None) -> InvalidDecision | None:
 
 
 def _kept(decision: Decision, visit: Visit, deps: Deps, step: int) -> Decision:
-    """The decision as it may be saved. Arguments that hold secrets stay in memory, for this process."""
+    """The decision as it may be saved.
+
+    What would change something is kept with its defaults, drawn once, so that every later look at it is the
+    same. Arguments that hold secrets stay in memory, for this process.
+    """
     proposal: Proposal = decision.proposal
     if isinstance(proposal, ToolCall | RequestApproval):
         tool = deps.tools[proposal.tool]
-        hidden = tool.redacted(proposal.arguments)
-        if hidden != proposal.arguments:
-            deps.vault[visit.control.run_id, step] = tool.validate(proposal.arguments)
-            proposal = proposal.model_copy(update={"arguments": hidden})
+        arguments = tool.validate(proposal.arguments) if tool.mutates else proposal.arguments
+        hidden = tool.redacted(arguments)
+        if hidden != arguments:
+            deps.vault[visit.control.run_id, step] = tool.validate(arguments)
+        proposal = proposal.model_copy(update={"arguments": hidden})
     elif isinstance(proposal, FinalAnswer):
         proposal = proposal.model_copy(update={"answer": redact(proposal.answer)})
     return decision.model_copy(update={"proposal": proposal, "thought": redact_text(decision.thought)})

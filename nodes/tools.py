@@ -79,6 +79,11 @@ class BoundTool:
         model = self.tool.tool_call_schema
         if isinstance(model, type) and issubclass(model, BaseModel):
             value = self._by_model(model, arguments)
+            if self.mutates and self._by_model(model, value) != value:
+                raise ArgumentsError(
+                    f"the schema of {self.name} changes values each time it validates them, so what would "
+                    "run is not what would be shown; its validators have to leave valid values alone"
+                )
         else:
             value = self._by_schema(arguments)
         return cast("dict[str, Any]", json.loads(canonical_json(value)))

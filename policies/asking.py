@@ -57,7 +57,8 @@ def settle_doubt(approval: Approval, answers: list[Settled]) -> tuple[str, Settl
         result = ToolResult(status="ok", recorded=True, attempts=0)
         return "done", Settlement({"answers": answers, "result": result}, {"doubt": False})
     result = ToolResult(status="unknown_outcome", error="nobody knows whether it happened", attempts=0)
-    detail = f"a person stopped the run because it is unknown whether {approval.question.tool} happened"
+    who = "a person stopped the run" if decision else "nobody answered"
+    detail = f"{who}, and it is unknown whether {approval.question.tool} happened"
     return "stop", Settlement(
         {"answers": answers, "result": result}, {"doubt": False, **stop(Reason.UNKNOWN_EFFECT, detail)}
     )

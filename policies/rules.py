@@ -143,5 +143,16 @@ def _own_copy(action: Action) -> Action:
 
 
 def _identity(rule: Rule) -> str:
-    """What the version knows of a rule: its meaning where it states one, else its name."""
-    return str(getattr(rule, "meaning", rule_name(rule)))
+    """What the version knows of a rule: its meaning where it states one, else its name, code and settings."""
+    if hasattr(rule, "meaning"):
+        return str(rule.meaning)
+    code = getattr(rule, "__code__", None)
+    if code is None:
+        return rule_name(rule)
+    cells = [cell.cell_contents for cell in getattr(rule, "__closure__", None) or ()]
+    settings = [*code.co_consts, *cells, *(getattr(rule, "__defaults__", None) or ())]
+    plain = [
+        repr(one) if isinstance(one, str | int | float | bool | None) else type(one).__name__
+        for one in settings
+    ]
+    return json.dumps([rule_name(rule), code.co_code.hex(), plain])

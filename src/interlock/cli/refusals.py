@@ -30,6 +30,7 @@ class Cli(click.Group):
         """Run one command and leave the process."""
         words = list(sys.argv[1:] if args is None else args)
         name = prog_name or "interlock"
+        words = [word.encode("utf-8", "backslashreplace").decode("utf-8") for word in words]
         terminal = Terminal(as_json="--json" in words)
         call = super().main
         extra.setdefault(
