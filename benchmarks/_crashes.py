@@ -1,4 +1,4 @@
-"""Which crashes there are, in which order, and what one of them did to the world, the questions and the run."""
+"""Which crashes there are, in which order, and what one did to the world, the questions and the run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 from _job import INSIDE, KINDS, RUN, WAITING, Job, drive
@@ -21,8 +20,6 @@ __all__ = ["COUNTED", "Crash", "Crashed", "crashes", "named", "play", "points_of
 COUNTED = ("double_effects", "lost_effects", "lost_approvals", "stuck_runs")
 IN_DOUBT = ("plain write", "high risk")
 """Kinds of tools whose effect nobody knows after a crash."""
-AGAIN_EVERY = 3
-"""Every third of the numbered points is followed by a second kill during the resume."""
 AGAIN_WITHIN = 30
 """A second kill comes at one of the first points of the resume."""
 
@@ -69,7 +66,10 @@ def points_of(folder: Path) -> Points:
 
 
 def crashes(points: Points, seed: int) -> Iterator[Crash]:
-    """Crashes without end: the named points, effects in doubt, every numbered point, then chosen at random."""
+    """Crashes without end: the named points, effects in doubt, every numbered point, then any by chance.
+
+    Those by chance are often followed by a second kill, during the resume.
+    """
     for kind in KINDS:
         for where, at in named(points[kind, False]).items():
             yield Crash(kind, at, where)
@@ -78,12 +78,9 @@ def crashes(points: Points, seed: int) -> Iterator[Crash]:
         places = list(named(points[kind, False]).items())[1:4]
         yield from (Crash(kind, at, where, stops=True) for where, at in places)
         yield from (Crash(kind, at, where, WAITING) for where, at in places)
-    chance = random.Random(seed)
-    numbers = count()
     for kind in KINDS:
-        for at, where in enumerate(points[kind, False], 1):
-            again = chance.randint(1, AGAIN_WITHIN) if next(numbers) % AGAIN_EVERY == 0 else None
-            yield Crash(kind, at, where, again)
+        yield from (Crash(kind, at, where) for at, where in enumerate(points[kind, False], 1))
+    chance = random.Random(seed)
     while True:
         yield _any(points, chance)
 
@@ -170,7 +167,9 @@ def _lost(job: Job) -> list[str]:
     done, unknown, world = _told(run, "done"), _told(run, "unknown"), set(job.effects())
     problems: list[str] = []
     if job.kind == "read":
-        problems += ["what the run answers from was never read"] if run.status == "completed" and not world else []
+        problems += (
+            ["what the run answers from was never read"] if run.status == "completed" and not world else []
+        )
     elif done - world or world - done - unknown:
         problems.append(f"done: {done}, unknown: {unknown}, in the world: {world}")
     with open_store(job.store) as store:
@@ -188,7 +187,7 @@ def _told(run: Run, status: str) -> set[str]:
 
 def _forgotten(job: Job, seen: Sequence[Approval], kept: Mapping[str, Approval]) -> list[str]:
     """Questions and decisions that were in the store and are gone, and effects that nobody had approved."""
-    problems = [f"{name} was asked and is gone" for name in job.diary.keys() if name not in kept]
+    problems = [f"{name} was asked and is gone" for name in set(job.diary.keys()) - kept.keys()]
     for old in seen:
         new = kept.get(old.question.approval_id)
         if new is None or new.question != old.question:

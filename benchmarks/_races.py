@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +16,6 @@ from typing import Any
 
 from _job import RUN, TARGET, Job, drive, loop_on, settle
 from _killing import KILLED, Killer, ended, fork, in_child
-
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
@@ -77,13 +77,19 @@ class Raced:
     notes: list[Note] = field(default_factory=list[Note])
 
 
-def race(one: Race, folder: Path) -> Raced:
-    """Run one race, bring the run to its end, and look at what is left."""
+def race(one: Race, folder: Path, late_s: float = 0.0) -> Raced:
+    """Run one race, bring the run to its end, and look at what is left.
+
+    Args:
+        late_s: seconds that the second process lets the first one go ahead.
+
+    Raises RuntimeError when there is nothing to race for.
+    """
     folder.mkdir(parents=True)
     job, raced = Job(folder, one.kind), Raced()
     _prepare(job, one)
     barrier = multiprocessing.get_context("fork").Barrier(2)
-    racers = [fork(partial(_racer, job, one, number, barrier)) for number in (0, 1)]
+    racers = [fork(partial(_racer, job, one, number, barrier, late_s)) for number in (0, 1)]
     try:
         codes = [ended(racer) for racer in racers]
         if codes != [0, 0]:
@@ -110,7 +116,7 @@ def _ask(job: Job) -> None:
         start(loop_on(job, store), "act", run_id=RUN)
 
 
-def _racer(job: Job, one: Race, number: int, barrier: Any) -> None:
+def _racer(job: Job, one: Race, number: int, barrier: Any, late_s: float) -> None:
     seen: list[Any] = []
     refused = None
     with open_store(job.store) as store:
@@ -120,6 +126,7 @@ def _racer(job: Job, one: Race, number: int, barrier: Any) -> None:
         if one.plain:
             attempt = _command(loop, store, decision)
         barrier.wait(START_S)
+        time.sleep(late_s * number)
         try:
             attempt()
         except REFUSALS as error:

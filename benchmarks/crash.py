@@ -1,15 +1,15 @@
 """Kill a real process again and again with SIGKILL, take its run up, and count what went wrong in the world.
 
-One action on the world, then an answer, for tools of each kind: read, idempotent write, plain write, high risk.
-First the named points (before and after the intent, in the tool before and after its effect, after the record,
-before the checkpoint, while waiting), then effects in doubt with each answer a person can give (it happened, it
-did not and runs now, stop), then every point at which the loop touches its store, its model or its tool, every
-third with a second kill during the resume, then points by chance. What counts:
+One action on the world, then an answer, for each kind of tool: read, idempotent write, plain write, high
+risk. First the named points: before and after the intent, in the tool before and after its effect, after the
+record, before the checkpoint, while waiting. Then effects in doubt, with each answer that a person can give:
+it happened, it did not and runs now, stop. Then every point at which the loop touches its store, its model or
+its tool. Then any point by chance, often with a second kill during the resume. What counts:
 
     double_effects   a target was acted on more than once (a read may be repeated)
     lost_effects     the outcome and the world differ, or the trace lacks a step
-    lost_approvals   a question or a decision that was in the store is gone, was asked again, or was passed over
-    stuck_runs       no outcome, or not the one that the answers lead to, after one more resume and six answers
+    lost_approvals   a question or decision in the store is gone, was asked again, or was passed over
+    stuck_runs       no outcome, or not the one that the answers lead to, after one more resume
 
     python benchmarks/crash.py [--kills N] [--seed N] [--json]
 

@@ -1,8 +1,9 @@
 """Let two processes go at one run at once, again and again, and count what went wrong in the world.
 
-In turn: two people answer one approval (approve against reject, approve against approve, edit against approve),
-through `resume` and through LangGraph's own Command, which takes no lease; and two processes continue one run
-whose process was killed. What counts:
+In turn: two people answer one approval (approve and reject, approve and approve, edit and approve), through
+`resume` and through LangGraph's own Command, which takes no lease; and two processes continue one run whose
+process was killed. In every other turn the second process is a few milliseconds late, so that it comes into
+each part of the first one's run. What counts:
 
     double_effects   more than one effect, however the race went
     two_winners      the two processes, the store and the world do not agree on one winner: both were refused
@@ -29,6 +30,9 @@ from _measure import table_of
 from _races import COUNTED, RACES, Race, Raced, race
 
 COUNT = 200
+LATE_S = 0.007
+LATEST_S = 0.06
+"""In every other turn the second process starts later, by more from turn to turn: up to a whole run later."""
 Pair = tuple[Race, Raced]
 
 
@@ -39,7 +43,9 @@ def raced(count: int) -> list[Pair]:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             one = RACES[number % len(RACES)]
-            result = race(one, Path(folder) / f"race{number}")
+            turn = number // len(RACES)
+            late_s = turn * LATE_S % LATEST_S if turn % 2 else 0.0
+            result = race(one, Path(folder) / f"race{number}", late_s)
             pairs.append((one, result))
             for name, text in result.faults:
                 print(f"{name}: {text}: {one.name}", file=sys.stderr)
