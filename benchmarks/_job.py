@@ -29,7 +29,19 @@ from interlock import (
 from interlock.policies.errors import RunFinished
 from interlock.testing import EffectCounter, ScriptedModel, answer, call, request_approval
 
-__all__ = ["ASKED", "INSIDE", "KINDS", "RUN", "TARGET", "WAITING", "Job", "drive", "loop_on", "settle"]
+__all__ = [
+    "ASKED",
+    "INSIDE",
+    "KINDS",
+    "RUN",
+    "TARGET",
+    "WAITING",
+    "Job",
+    "drive",
+    "loop_on",
+    "settle",
+    "take_up",
+]
 
 KINDS: dict[str, dict[str, Any]] = {
     "read": {"effect": "read"},

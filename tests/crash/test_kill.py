@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 from _crashes import COUNTED, Crash, Crashed, crashes, named, play, points_of
-from _job import INSIDE, KINDS, RUN, WAITING, Job, drive, loop_on
+from _job import INSIDE, KINDS, RUN, WAITING, Job, drive, loop_on, take_up
 from _killing import KILLED, Killer, ended, fork, in_child
 
-from interlock import HumanDecision, Run, open_store, resume, start
+from interlock import HumanDecision, Loop, Run, Store, open_store, resume, start
 from interlock.policies.errors import RunBusy
 from interlock.testing import EffectCounter
 
@@ -125,8 +126,13 @@ def test_an_effect_that_only_the_outcome_knows_is_counted(
 
 def test_an_approval_that_is_forgotten_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crash = crash_at("high risk", WAITING, tmp_path)
-    # Another process gives the same question another id.
-    monkeypatch.setattr("interlock.nodes.authorize.approval_id", lambda *_: f"question {os.getpid()}")
+
+    def forgetful(store: Store, loop: Loop) -> Run:
+        with closing(sqlite3.connect(store.path)) as connection, connection:
+            connection.execute("DELETE FROM approvals")
+        return take_up(store, loop)
+
+    monkeypatch.setattr("_job.take_up", forgetful)
     assert faults(play(crash, tmp_path / "crash")) == {"lost_approvals"}
 
 

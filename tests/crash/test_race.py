@@ -56,9 +56,7 @@ def test_without_lease_and_comparison_a_race_is_counted_as_two_winners(
         try:
             return decide(table, approval_id, decision, at)
         except AlreadyDecided:
-            return Approval(
-                question=decided(table, approval_id).question, status="decided", decision=decision
-            )
+            return known(table, approval_id).model_copy(update={"decision": decision})
 
     monkeypatch.setattr(RunTable, "lease", lambda *_: nullcontext())
     monkeypatch.setattr(ApprovalTable, "decide", careless)
