@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from interlock.nodes.asides import reconciled
 from interlock.nodes.calling import Call, Called, call_tool
 from interlock.nodes.deps import Deps
+from interlock.nodes.judging import clear_arguments
 from interlock.nodes.tools import BoundTool
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.canonical import action_digest
@@ -29,23 +31,24 @@ async def execute(state: State, deps: Deps) -> Update:
     ticket = visit.step_record().ticket
     if ticket is None:
         return _refused(visit, deps, "there is no ticket for this action")
-    if refusal := await _refusal(ticket, visit, deps):
+    arguments = clear_arguments(ticket.arguments, visit, deps)
+    if refusal := await _refusal(ticket, arguments, visit, deps):
         return _refused(visit, deps, refusal)
     tool = deps.tools[ticket.tool]
     stop = await cancelled(visit, deps) or before_tool(visit.control, deps.budget, ticket.tool, tool.contract)
     if stop and not visit.control.doubt:
         return _refused(visit, deps, f"not run: {stop['stop_detail']}", **stop)
     if not tool.mutates:
-        return await _finished(visit, deps, ticket, *await _attempts(Call(tool, ticket.arguments), deps))
+        return await _finished(visit, deps, ticket, *await _attempts(Call(tool, arguments), deps))
     return await _effect(tool, ticket, visit, deps)
 
 
-async def _refusal(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
+async def _refusal(ticket: Ticket, arguments: dict[str, Any], visit: Visit, deps: Deps) -> str | None:
     """Why the ticket does not cover what would run now; None when it does."""
     tool = deps.tools.get(ticket.tool)
     if tool is None:
         return f"there is no tool {ticket.tool!r}"
-    if action_digest(ticket.tool, ticket.arguments, tool.schema_hash, deps.policy.version) != ticket.digest:
+    if action_digest(ticket.tool, arguments, tool.schema_hash, deps.policy.version) != ticket.digest:
         return (
             "the ticket is for another action: tool, arguments, schema or policy changed since it was issued"
         )
@@ -75,27 +78,42 @@ async def _unapproved(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
 
 
 async def _effect(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> Update:
+    """An action that changes something: written ahead, run once, and never blindly a second time."""
     ledger, key = deps.store.ledger, ticket.idempotency_key
     known = await deps.io(ledger.begin, _intent(ticket, visit, deps))
     if known is not None and known.state == "done" and known.result is not None:
         return _left(visit, deps, ticket, known.result.model_copy(update={"recorded": True}))
     if known is not None:
         if not tool.contract.idempotent:
-            await deps.io(ledger.doubt, key, iso(deps))
-            return visit.leave(deps, part={}, doubt=True, attempt=known.attempts)
+            word, found = await reconciled(tool, ticket, deps)
+            if word == "happened":
+                return await _finished(visit, deps, ticket, found, 0)
+            if word == "unknown":
+                return await _doubtful(known, ticket, visit, deps)
         await deps.io(ledger.retry, key, iso(deps))
-    call = Call(tool, ticket.arguments, key, late=lambda text: _late(key, text, deps))
+    call = Call(
+        tool, clear_arguments(ticket.arguments, visit, deps), key, late=lambda text: _late(key, text, deps)
+    )
     called, attempts = await _attempts(call, deps)
-    if called.status == "unknown_outcome":
-        await deps.io(ledger.doubt, key, iso(deps))
-        row = await deps.io(ledger.begin, _intent(ticket, visit, deps))
-        return visit.leave(deps, part={}, doubt=True, attempt=row.attempts if row else 1)
-    return await _finished(visit, deps, ticket, called, attempts)
+    if called.status != "unknown_outcome":
+        return await _finished(visit, deps, ticket, called, attempts)
+    word, found = await reconciled(tool, ticket, deps)
+    if word == "happened":
+        return await _finished(visit, deps, ticket, found, attempts)
+    return await _doubtful(None, ticket, visit, deps)  # "absent" is no proof: the call may still land
+
+
+async def _doubtful(known: EffectRow | None, ticket: Ticket, visit: Visit, deps: Deps) -> Update:
+    """Nobody knows whether it happened: back to authorize, where a person says so."""
+    await deps.io(deps.store.ledger.doubt, ticket.idempotency_key, iso(deps))
+    row = known or await deps.io(deps.store.ledger.begin, _intent(ticket, visit, deps))
+    return visit.leave(deps, part={}, doubt=True, attempt=row.attempts if row else 1)
 
 
 async def _attempts(call: Call, deps: Deps) -> tuple[Called, int]:
     """The call, repeated while that is safe: reads and idempotent actions, on errors that may pass."""
-    safe = not call.tool.mutates or call.tool.contract.idempotent
+    contract = call.tool.contract
+    safe = not call.tool.mutates or (contract.idempotent and contract.reconcile is None)
     called = await call_tool(call, deps)
     attempts = 1
     while safe and called.status in ("retryable_error", "unknown_outcome") and attempts < MAX_ATTEMPTS:

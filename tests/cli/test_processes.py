@@ -73,7 +73,7 @@ def printed(ended: subprocess.CompletedProcess[str]) -> Any:
 def test_a_run_that_waits_is_decided_by_the_printed_command_in_a_new_process(tmp_path: Path) -> None:
     asked = interlock("run", "oncall", ROLL_BACK, cwd=tmp_path)
     assert asked.returncode == 3, asked.stderr
-    command = re.search(r"^ +(\S+ resume \S+ --approve)$", asked.stdout, re.MULTILINE)
+    command = re.search(r"^ +(\S+ resume \S+ --approve --approval-id \S+)$", asked.stdout, re.MULTILINE)
     assert command is not None
     path = f"{INTERLOCK.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     decided = subprocess.run(

@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from interlock import contract, create_loop, open_store, start
+from interlock.cli import cli
 from interlock.cli.building import Spec, prepare_world, world_of
 from interlock.graphs.oncall.script import script_for
 from interlock.graphs.oncall.tools import oncall_tools
@@ -191,3 +193,29 @@ def test_an_expired_question_ends_without_the_action(call: Invoke, folder: Path)
     assert ended.exit_code == 1
     assert "expired" in ended.stdout
     assert status_of_4471(folder) == "live"
+
+
+def test_a_decision_does_not_reach_a_question_that_was_asked_after_the_command_began(
+    call: Invoke, folder: Path
+) -> None:
+    call("run", "oncall", ROLL_BACK, "--run-id", "r1")
+    before = datetime.now(UTC) - timedelta(hours=1)
+    late = CliRunner().invoke(cli, ["resume", "r1", "--approve"], obj=before)
+    assert late.exit_code == 2
+    assert "has moved on" in late.stderr
+    assert call("show", "r1", "--json").exit_code == 0
+    assert document(call("show", "r1", "--json"))["status"] == "waiting"
+
+
+def test_a_question_is_listed_shown_and_decided_by_its_id(call: Invoke) -> None:
+    call("run", "oncall", ROLL_BACK, "--run-id", "r1")
+    (listed,) = document(call("approvals", "--json"))
+    shown = call("approvals", listed["approval_id"])
+    assert "rollback" in shown.stdout
+    assert listed["approval_id"] in call("approvals").stdout
+    decided = call("decide", listed["approval_id"], "--approve", "--by", "ops", "--json")
+    assert document(decided)["changes"][0]["approved_by"] == "ops"
+    again = call("decide", listed["approval_id"], "--reject")
+    assert again.exit_code == 2
+    assert call("decide", "nonsense", "--approve").exit_code == 2
+    assert call("approvals").stdout.strip() == "nothing is asked"

@@ -48,7 +48,8 @@ def test_a_rollback_waits_and_the_command_that_decides_is_printed(call: Invoke, 
 
 def test_the_command_that_decides_names_a_store_that_is_not_the_default(call: Invoke) -> None:
     ended = call("run", "oncall", ROLL_BACK, "--run-id", "r1", "--store", "my runs.db")
-    assert "interlock resume r1 --approve --store 'my runs.db'" in ended.stdout
+    assert "interlock resume r1 --approve --approval-id " in ended.stdout
+    assert "--store 'my runs.db'" in ended.stdout
 
 
 def test_json_is_one_document_with_the_outcome(call: Invoke, mine: Path) -> None:

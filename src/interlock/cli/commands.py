@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from interlock import __version__
+from interlock.cli.policy import policy
 from interlock.cli.refusals import Cli
 from interlock.cli.reports import DEFAULT_STORE
 
@@ -52,24 +53,51 @@ def run(words: tuple[str, ...], store: str, as_json: bool, **options: Any) -> in
     return run_command(words, store=store, as_json=as_json, **options)
 
 
+def deciding(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that make up a person's decision."""
+    for option in (
+        click.option("--reason", help="Why; kept with the decision."),
+        click.option("--respond", metavar="TEXT", help="Answer the question."),
+        click.option("--edit", metavar="JSON", help="Let it run with these arguments instead."),
+        click.option("--reject", is_flag=True, help="Do not let it run. This is final for the run."),
+        click.option("--approve", is_flag=True, help="Let the action run as it was shown."),
+    ):
+        command = option(command)
+    return by(command)
+
+
 @cli.command()
 @click.argument("run_id", metavar="RUN")
-@click.option("--approve", is_flag=True, help="Let the action run as it was shown.")
-@click.option("--reject", is_flag=True, help="Do not let it run. This is final for the run.")
-@click.option("--edit", metavar="JSON", help="Let it run with these arguments instead.")
-@click.option("--respond", metavar="TEXT", help="Answer the question.")
-@click.option("--reason", help="Why; kept with the decision.")
-@click.option(
-    "--approval-id", help="The question that the decision is for, when it has to be exactly that one."
-)
+@deciding
+@click.option("--approval-id", metavar="ID", help="The question that the decision is for.")
 @click.option("--model", metavar="MODEL", help="Go on with another model.")
-@by
 @common
 def resume(run_id: str, store: str, as_json: bool, **options: Any) -> int:
     """Decide what a run asks, or go on with one that a crash left behind."""
     from interlock.cli.driving import resume_command
 
     return resume_command(run_id, store=store, as_json=as_json, **options)
+
+
+@cli.command()
+@click.argument("approval_id", metavar="[APPROVAL]", required=False)
+@common
+def approvals(approval_id: str | None, store: str, as_json: bool) -> int:
+    """List the open questions, or print one in full."""
+    from interlock.cli.asking import approvals_command
+
+    return approvals_command(approval_id, store=store, as_json=as_json)
+
+
+@cli.command()
+@click.argument("approval_id", metavar="APPROVAL")
+@deciding
+@common
+def decide(approval_id: str, store: str, as_json: bool, **options: Any) -> int:
+    """Decide one question by its id, and go on with its run."""
+    from interlock.cli.asking import decide_command
+
+    return decide_command(approval_id, store=store, as_json=as_json, **options)
 
 
 @cli.command()
@@ -113,3 +141,6 @@ def graph(loop: str | None, as_json: bool) -> int:
     from interlock.cli.reading import graph_command
 
     return graph_command(loop, as_json=as_json)
+
+
+cli.add_command(policy)

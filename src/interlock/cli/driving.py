@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from interlock.graphs.loop import deps_of
 from interlock.graphs.oncall import GOAL
 from interlock.policies.budget import Budget
 from interlock.policies.canonical import ArgumentsError, parse_object
-from interlock.policies.errors import BadDecision, BadLoop, RunFinished
+from interlock.policies.errors import AlreadyDecided, BadDecision, BadLoop, RunFinished
 from interlock.policies.questions import HumanDecision
 from interlock.policies.runs import Run
 from interlock.testing import ScriptedModel
@@ -82,10 +83,30 @@ def resume_command(
         spec = spec_of(row)
         spec = spec.model_copy(update={"model": model}) if model else spec
         loop = build_loop(spec, opened, row.goal)
+        if decision is not None and approval_id is None:
+            approval_id = _seen(opened, run_id)
         terminal.line(f"run {run_id}: {row.goal}", "bold", whole=True)
         with _interruptible(run_id, store):
             run = resume_run(loop, run_id, decision, approval_id=approval_id, on_event=Progress(terminal))
     return _finished(run, store, terminal)
+
+
+def _seen(store: Store, run_id: str) -> str | None:
+    """The question that a decision without an id is for: one that was asked before this command began.
+
+    Raises:
+        AlreadyDecided: the question that was open then is closed, and another one took its place.
+    """
+    asked = store.approvals.pending(run_id)
+    if len(asked) != 1:
+        return None
+    question = asked[0].question
+    if datetime.fromisoformat(question.created_at) > click.get_current_context().obj:
+        raise AlreadyDecided(
+            f"run {run_id} has moved on: it now asks {question.approval_id}, after this command had begun; "
+            "look at it before you decide"
+        )
+    return question.approval_id
 
 
 def cancel_command(run_id: str, *, store: str, as_json: bool, by: str | None) -> int:

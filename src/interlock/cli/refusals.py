@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 import click
@@ -31,6 +32,9 @@ class Cli(click.Group):
         name = prog_name or "interlock"
         terminal = Terminal(as_json="--json" in words)
         call = super().main
+        extra.setdefault(
+            "obj", datetime.now(UTC)
+        )  # when the command began: what was asked later was not seen
         sys.exit(_status(lambda: call(words, name, standalone_mode=False, **extra), terminal))
 
 

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from interlock.policies.outcomes import Outcome
     from interlock.policies.runs import Run
 
-__all__ = ["DEFAULT_STORE", "Progress", "command_for", "exit_status", "report_run", "report_steps"]
+__all__ = [
+    "DEFAULT_STORE",
+    "Progress",
+    "command_for",
+    "exit_status",
+    "report_question",
+    "report_run",
+    "report_steps",
+]
 
 DEFAULT_STORE = "runs.db"
 
@@ -69,7 +77,7 @@ def report_run(run: Run, store: str, terminal: Terminal) -> None:
         _report_outcome(run.run_id, run.outcome, terminal)
     elif run.pending:
         for question in run.pending:
-            _report_question(run.run_id, question, store, terminal)
+            report_question(run.run_id, question, store, terminal)
     else:
         terminal.line(f"{run.status}: run {run.run_id} after {counted(run.steps, 'step')}", "yellow")
         if run.status == "lost":
@@ -114,7 +122,8 @@ def _report_outcome(run_id: str, outcome: Outcome, terminal: Terminal) -> None:
     terminal.line(usage_text(ended["usage"]), "dim", label="used")
 
 
-def _report_question(run_id: str, question: Mapping[str, Any], store: str, terminal: Terminal) -> None:
+def report_question(run_id: str, question: Mapping[str, Any], store: str, terminal: Terminal) -> None:
+    """Print a question (an interrupt's payload), and the commands that decide it."""
     terminal.line(f"waiting for a person: run {run_id}, step {question['step']}", "yellow")
     terminal.line(question["text"], label="asks", whole=True)
     if question["kind"] in ("approval", "in_doubt"):
@@ -128,6 +137,8 @@ def _report_question(run_id: str, question: Mapping[str, Any], store: str, termi
         terminal.line(json.dumps(question["preview"], ensure_ascii=False), label="preview", whole=True)
     if question.get("expires_at"):
         terminal.line(f"{question['expires_at'][:16].replace('T', ' ')} UTC", "dim", label="expires")
+    if question.get("approvers"):
+        terminal.line(" or ".join(question["approvers"]), label="who")
     terminal.line("decide with one of")
     for options in _decisions(question):
         terminal.line(f"  {command_for('resume', run_id, *options, store=store)}", whole=True)
@@ -143,7 +154,8 @@ def _decisions(question: Mapping[str, Any]) -> list[list[str]]:
         "respond": ["--respond", "TEXT"],
     }
     allowed = question["review_configs"][0]["allowed_decisions"]
-    return [known[name] for name in known if name in allowed]
+    bound = ["--approval-id", str(question["approval_id"])]
+    return [[*known[name], *bound] for name in known if name in allowed]
 
 
 def _program() -> str:
