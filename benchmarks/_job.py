@@ -30,7 +30,6 @@ from interlock.policies.errors import RunFinished
 from interlock.testing import EffectCounter, ScriptedModel, answer, call, request_approval
 
 __all__ = [
-    "ASKED",
     "INSIDE",
     "KINDS",
     "RUN",
@@ -54,7 +53,6 @@ KINDS: dict[str, dict[str, Any]] = {
 RUN = "r"
 TARGET = "a"
 """What the model wants to act on."""
-ASKED = "asked"
 INSIDE = ("in the tool, before its effect", "in the tool, after its effect")
 WAITING = "while waiting"
 MAX_ANSWERS = 6
@@ -154,7 +152,7 @@ def settle(job: Job) -> None:
 def person(job: Job, run: Run) -> HumanDecision:
     """Approves; of an effect in doubt says what the world says, or stops."""
     (question,) = run.pending
-    job.diary.hit(ASKED, str(question["approval_id"]))
+    job.diary.hit("asked", str(question["approval_id"]))
     if question["kind"] == "approval":
         return HumanDecision(type="approve", by="ops")
     if job.stops:
