@@ -2,141 +2,154 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
+import signal
+import sqlite3
+import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from langchain_core.tools import tool
+from _crashes import COUNTED, Crash, Crashed, crashes, named, play, points_of
+from _job import INSIDE, KINDS, RUN, WAITING, Job, drive, loop_on, take_up
+from _killing import KILLED, Killer, ended, fork, in_child
 
-from interlock import (
-    Budget,
-    HumanDecision,
-    Loop,
-    Run,
-    contract,
-    create_loop,
-    inspect,
-    open_store,
-    resume,
-    start,
-)
-from interlock.policies.errors import RunFinished
-from interlock.testing import EffectCounter, ScriptedModel, answer, call
+from interlock import HumanDecision, Loop, Run, Store, open_store, resume, start
+from interlock.policies.errors import RunBusy
+from interlock.testing import EffectCounter
 
-from .harness import Killer, arm, in_child
+from .scripts import figures_of
 
-KINDS: dict[str, dict[str, Any]] = {
-    "read": {"effect": "read"},
-    "idempotent write": {"effect": "write", "idempotent": True},
-    "plain write": {"effect": "write"},
-    "high risk": {"effect": "high_risk"},
-}
-
-
-def build(folder: Path, kind: str) -> tuple[Any, Loop, ScriptedModel]:
-    effects = EffectCounter(folder / "effects.log")
-
-    @contract(untrusted=False, **KINDS[kind])
-    @tool
-    def act(target: str) -> str:
-        """Act on a target."""
-        if kind != "idempotent write" or target not in effects.keys("act"):
-            effects.hit("act", target)
-        return f"acted on {target}"
-
-    model = ScriptedModel([call("act", target="a"), call("act", target="b"), answer("done")])
-    store = open_store(folder / "runs.db")
-    return store, create_loop(model, [act], store=store, budget=Budget(max_steps=6)), model
-
-
-def go(folder: Path, kind: str, killer: Killer | None = None) -> None:
-    """Start or take up the run, and play the person: who looks at the world before answering."""
-    store, loop, _ = build(folder, kind)
-    if killer is not None:
-        arm(loop, killer)
-    known = any(row.run_id == "r" for row in store.runs.list())
-    run = take_up(store, loop) if known else start(loop, "act on a and b", run_id="r")
-    for _ in range(12):
-        if run.status != "waiting":
-            break
-        run = resume(loop, "r", person(run, folder))
-    if killer is not None and killer.at is None:
-        (folder / "points.json").write_text(json.dumps(killer.points), encoding="utf-8")
-    (folder / "run.json").write_text(run.model_dump_json(), encoding="utf-8")
-    store.close()
-
-
-def take_up(store: Any, loop: Loop) -> Run:
-    """The outcome counts as soon as it is in the store, even when the last checkpoint is missing."""
-    try:
-        return resume(loop, "r")
-    except RunFinished:
-        return inspect(store, "r")
-
-
-def person(run: Run, folder: Path) -> HumanDecision:
-    (question,) = run.pending
-    if question["kind"] == "approval":
-        return HumanDecision(type="approve", by="ops")
-    arguments: Any = question["arguments"]
-    done = arguments["target"] in EffectCounter(folder / "effects.log").keys("act")
-    return (
-        HumanDecision(type="respond", message="it happened")
-        if done
-        else HumanDecision(type="approve", by="ops")
-    )
-
-
-def points_of(folder: Path, kind: str) -> list[str]:
-    folder.mkdir()
-    if in_child(lambda: go(folder, kind, Killer(None))) != 0:
-        raise RuntimeError("the undisturbed run failed")
-    points: list[str] = json.loads((folder / "points.json").read_text(encoding="utf-8"))
-    return points
+KILLS = 400
+"""Enough for every point of every kind of tool."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_a_kill_at_any_point_changes_nothing_in_the_world(tmp_path: Path, kind: str) -> None:
-    points = points_of(tmp_path / "undisturbed", kind)
-    assert len(points) > 20
-    for at in range(1, len(points) + 1):
-        folder = tmp_path / f"kill{at}"
-        folder.mkdir()
-        where = f"killed at point {at}, {points[at - 1]}"
-        assert in_child(partial(go, folder, kind, Killer(at))) == -9, where
-        assert in_child(partial(go, folder, kind)) == 0, where
-        check(folder, kind, where)
+def test_a_kill_at_any_point_changes_nothing_in_the_world() -> None:
+    status, figures = figures_of("crash.py", "--kills", str(KILLS))
+    assert figures == {"kills": KILLS, **dict.fromkeys(COUNTED, 0)}
+    assert status == 0
 
 
-def check(folder: Path, kind: str, where: str) -> None:
-    run = Run.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
-    assert run.status == "completed", f"{where}: {run}"
-    counts = Counter(EffectCounter(folder / "effects.log").keys("act"))
-    assert set(counts) == {"a", "b"}, f"{where}: an effect was lost: {counts}"
-    if kind != "read":
-        assert set(counts.values()) == {1}, f"{where}: an effect happened twice: {counts}"
-        assert run.outcome is not None
-        assert [change.status for change in run.outcome.changes] == ["done", "done"], where
-    with open_store(folder / "runs.db") as store:
-        records = store.traces.steps("r")
-        assert [record["step"] for record in records] == [1, 2, 3], where
-        assert all("observation" in record for record in records[:2]), where
+def test_so_many_kills_cover_every_point_of_every_kind_of_tool(tmp_path: Path) -> None:
+    points = points_of(tmp_path)
+    kills, covered = 0, set[tuple[str, int]]()
+    for crash in crashes(points, seed=0):
+        kills += 2 if crash.again else 1
+        if kills > KILLS:
+            break
+        covered |= set[tuple[str, int]]() if crash.asked else {(crash.kind, crash.at)}
+    assert covered >= {(kind, at) for kind in KINDS for at in range(1, len(points[kind, False]) + 1)}
+    assert all(set(INSIDE) <= set(points[kind, False]) and WAITING in points[kind, True] for kind in KINDS)
+
+
+@pytest.mark.parametrize("kind", ["plain write", "high risk"])
+@pytest.mark.parametrize(
+    ("where", "stops", "said", "effects"),
+    [
+        (INSIDE[0], False, "run it", {"a": 1}),
+        (INSIDE[1], False, "happened", {"a": 1}),
+        (INSIDE[0], True, "stop", {}),
+        (INSIDE[1], True, "stop", {"a": 1}),
+    ],
+)
+def test_each_answer_to_an_effect_in_doubt_is_kept(
+    tmp_path: Path, kind: str, where: str, stops: bool, said: str, effects: dict[str, int]
+) -> None:
+    crashed = play(crash_at(kind, where, tmp_path, WAITING, stops), tmp_path / "crash")
+    assert (crashed.kills, crashed.faults, crashed.answers) == (2, [], [said])
+    job = Job(tmp_path / "crash", kind)
+    assert job.effects() == effects
+    run = job.run()
+    assert run is not None
+    assert run.outcome is not None
+    assert run.status == ("stopped" if stops else "completed")
+    assert [change.status for change in run.outcome.changes] == ["unknown" if stops else "done"]
 
 
 def test_a_killed_run_keeps_its_question(tmp_path: Path) -> None:
-    def wait() -> None:
-        _, loop, _ = build(tmp_path, "high risk")
-        start(loop, "act on a and b", run_id="r")
-        Killer(1).point("while waiting")
+    job = Job(tmp_path, "high risk")
+    assert in_child(partial(drive, job, Killer(WAITING))) == KILLED
+    with open_store(job.store) as store:
+        loop = loop_on(job, store)
+        assert resume(loop, RUN).status == "waiting"
+        assert not job.effects()
+        assert resume(loop, RUN, HumanDecision(type="approve")).status == "completed"
+    assert job.effects() == {"a": 1}
 
-    assert in_child(wait) == -9
-    store, loop, model = build(tmp_path, "high risk")
-    with store:
-        assert resume(loop, "r").status == "waiting"
-        assert model.prompts == []
-        resume(loop, "r", HumanDecision(type="approve"))
-    assert EffectCounter(tmp_path / "effects.log").keys("act") == ["a"]
+
+def test_a_lease_is_taken_over_from_a_dead_process_and_from_no_other(tmp_path: Path) -> None:
+    job = Job(tmp_path, "idempotent write")
+    driver = fork(partial(hang_in_the_tool, job))
+    await_effect(job)
+    with open_store(job.store) as store:
+        loop = loop_on(job, store)
+        with pytest.raises(RunBusy, match=f"process {driver.pid}"):
+            resume(loop, RUN)
+        driver.kill()
+        assert ended(driver) == -signal.SIGKILL
+        assert resume(loop, RUN).status == "completed"
+    assert job.effects() == {"a": 1}
+
+
+def hang_in_the_tool(job: Job) -> None:
+    class Sleeper(Killer):
+        def point(self, name: str) -> None:
+            if name == INSIDE[1]:
+                time.sleep(60)
+
+    with open_store(job.store) as store:
+        start(loop_on(job, store, Sleeper()), "act", run_id=RUN)
+
+
+def await_effect(job: Job) -> None:
+    for _ in range(1000):
+        if job.effects():
+            return
+        time.sleep(0.01)
+    raise TimeoutError("the other process never came to its effect")
+
+
+def test_an_effect_that_happens_twice_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crash = crash_at("idempotent write", INSIDE[1], tmp_path)
+    monkeypatch.setattr(EffectCounter, "count", lambda *_: 0)  # the world does not know the key
+    assert faults(play(crash, tmp_path / "crash")) == {"double_effects"}
+
+
+def test_an_effect_that_only_the_outcome_knows_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash = crash_at("plain write", "after the record", tmp_path)
+    monkeypatch.setattr(EffectCounter, "hit", lambda *_: None)
+    assert faults(play(crash, tmp_path / "crash")) == {"lost_effects"}
+
+
+def test_an_approval_that_is_forgotten_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crash = crash_at("high risk", WAITING, tmp_path)
+
+    def forgetful(store: Store, loop: Loop) -> Run:
+        with closing(sqlite3.connect(store.path)) as connection, connection:
+            connection.execute("DELETE FROM approvals")
+        return take_up(store, loop)
+
+    monkeypatch.setattr("_job.take_up", forgetful)
+    assert faults(play(crash, tmp_path / "crash")) == {"lost_approvals"}
+
+
+def test_a_run_that_nobody_can_take_up_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crash = crash_at("read", "before the checkpoint", tmp_path)
+    monkeypatch.setattr("_job.take_up", lambda *_: Run(run_id=RUN, status="lost"))
+    assert faults(play(crash, tmp_path / "crash")) == {"stuck_runs"}
+
+
+def crash_at(kind: str, where: str, folder: Path, again: str | None = None, stops: bool = False) -> Crash:
+    """A crash at a named point; an undisturbed run tells its number."""
+    job, killer = Job(folder / "undisturbed", kind), Killer()
+    job.folder.mkdir()
+    drive(job, killer)
+    numbers = {WAITING: killer.points.index(WAITING) + 1} if kind == "high risk" else {}
+    return Crash(kind, {**named(killer.points), **numbers}[where], where, again, stops=stops)
+
+
+def faults(crashed: Crashed) -> set[str]:
+    return {name for name, _ in crashed.faults}

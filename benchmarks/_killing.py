@@ -1,8 +1,8 @@
-"""Kill a real process at every point where it touches the outside, and count effects in the world.
+"""Kill a real process at every point where it touches the outside.
 
 The loop reaches its store, its model and its tools only through `deps.io`, and its checkpoints only through
-the saver, so a kill before and after each of those calls covers every point that can matter. Effects are
-counted in a file outside the process.
+the saver, so a kill before and after each of those calls covers every point that can matter. Tools and people
+pass points of their own.
 """
 
 from __future__ import annotations
@@ -10,32 +10,39 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from interlock import Loop
 from interlock.graphs.loop import deps_of
 
-__all__ = ["Killer", "arm", "in_child"]
+__all__ = ["KILLED", "Killer", "arm", "ended", "fork", "in_child"]
 
-_fork = multiprocessing.get_context("fork")
+KILLED = -signal.SIGKILL
+"""Exit code of a process that died by SIGKILL."""
+HUNG_S = 60.0
+"""Seconds after which a child that has not ended counts as hung."""
+
+_context = multiprocessing.get_context("fork")
 
 
 class Killer:
     """Counts points and sends SIGKILL to its own process at the chosen one."""
 
-    def __init__(self, at: int | None) -> None:
+    def __init__(self, at: int | str | None = None) -> None:
         self.at = at
-        """Number of the point to die at, from 1; None only counts."""
+        """Where to die: the number of a point, from 1, or the first point of a name; None only counts."""
         self.points: list[str] = []
 
     def point(self, name: str) -> None:
         """Pass one point, or die there."""
         self.points.append(name)
-        if len(self.points) == self.at:
+        if self.at is not None and self.at in (len(self.points), name):
             os.kill(os.getpid(), signal.SIGKILL)
+            threading.Event().wait()  # a signal may take a moment: nothing may happen after this point
 
 
 def arm(loop: Loop, killer: Killer) -> Loop:
@@ -70,16 +77,30 @@ def _guard(saver: Any, name: str, killer: Killer) -> None:
     setattr(saver, name, guarded)
 
 
-def in_child(work: Callable[[], Any], answer: Path | None = None) -> int:
-    """Run `work` in a forked process and return its exit code: -9 when it was killed."""
+def fork(work: Callable[[], Any]) -> Any:
+    """Start `work` in a forked process, which has all modules loaded."""
 
     def target() -> None:
         work()
 
-    process = _fork.Process(target=target)
-    process.start()
-    process.join(120)
+    process = _context.Process(target=target)
+    with warnings.catch_warnings():
+        # A test runner has threads of its own, which newer versions of Python warn of; the child uses none.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
+    return process
+
+
+def in_child(work: Callable[[], Any]) -> int:
+    """Run `work` in a forked process and return its exit code. Raises TimeoutError when it hangs."""
+    return ended(fork(work))
+
+
+def ended(process: Any) -> int:
+    """The exit code of a forked process, when it has ended. Raises TimeoutError when it hangs."""
+    process.join(HUNG_S)
     if process.exitcode is None:
         process.kill()
-        raise TimeoutError("the child hung")
-    return process.exitcode
+        process.join()
+        raise TimeoutError(f"a process was still at work after {HUNG_S:g} s")
+    return int(process.exitcode)
