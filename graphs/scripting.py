@@ -45,7 +45,9 @@ def named(messages: list[BaseMessage], pattern: str, default: str) -> str:
 
 def said(messages: list[BaseMessage]) -> str:
     """What a person decided in the step before instead of approving, as the end of a sentence."""
-    return next((_WORDS[word] for kind, word in _decided(messages) if kind == "approval" and word in _WORDS), "")
+    return next(
+        (_WORDS[word] for kind, word in _decided(messages) if kind == "approval" and word in _WORDS), ""
+    )
 
 
 def happened(messages: list[BaseMessage]) -> bool:

@@ -77,7 +77,9 @@ def _answer(messages: list[BaseMessage]) -> Decision:
     known = facts(messages)
     if any(key not in known for key in NEEDED):
         return give_up(f"{_invoice_of(messages)} could not be looked up")
-    due = f"{_money(known, 'refundable_cents')} may go back" if known["refund_eligible"] else "no refund is due"
+    due = (
+        f"{_money(known, 'refundable_cents')} may go back" if known["refund_eligible"] else "no refund is due"
+    )
     text = f"{known['invoice_id']} of {known['customer']} is {known['payment_status']}: {due}."
     return decide("Everything that matters was looked up.", FinalAnswer(answer=text, cites=NEEDED))
 

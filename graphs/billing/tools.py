@@ -26,9 +26,7 @@ def billing_tools(path: Path, *, refund_timeout_s: float = 10.0) -> list[Callabl
     """
     world = World(path)
 
-    @contract(
-        effect="read", untrusted=False, provides={"customer_id": "customer_id", "customer": "name"}
-    )
+    @contract(effect="read", untrusted=False, provides={"customer_id": "customer_id", "customer": "name"})
     def find_customer(query: str) -> dict[str, Any]:
         """Look a customer up.
 

@@ -14,6 +14,7 @@ __all__ = ["Slow", "World", "make_world"]
 Slow = Literal["commit", "answer"]
 """Where the provider hangs in a refund: before the money moves, or after it has moved."""
 
+REFUND = "INSERT INTO payments (idempotency_key, kind, invoice, amount_cents, currency) VALUES (?, 'refund', ?, ?, ?)"
 LONGEST_S = 60.0
 """Seconds after which a slow provider goes on by itself."""
 LOOK_S = 0.02
@@ -69,13 +70,18 @@ class World:
             NotFound: there is no such invoice.
             Conflict: more than was charged and not paid back yet, another currency, or a key of another refund.
         """
-        wanted = {"invoice_id": invoice_id, "amount_cents": amount_cents, "currency": currency}
         self._hang_at("commit")
-        try:
-            made = self.find_refund(key)
-        except NotFound:
-            made = self._move(wanted, key)
-        if {name: made[name] for name in wanted} != wanted:
+        with changing(self._path) as connection:
+            known = connection.execute("SELECT 1 FROM payments WHERE idempotency_key = ?", (key,)).fetchone()
+            if known is None:
+                self._check(invoice_id, amount_cents, currency)
+                connection.execute(REFUND, (key, invoice_id, amount_cents, currency))
+        made = self.find_refund(key)
+        if (made["invoice_id"], made["amount_cents"], made["currency"]) != (
+            invoice_id,
+            amount_cents,
+            currency,
+        ):
             raise Conflict(f"the key {key} belongs to another refund, {made['refund_id']}")
         self._hang_at("answer")
         return made
@@ -85,19 +91,11 @@ class World:
         with changing(self._path) as connection:
             connection.execute("UPDATE provider SET slow = ?", (slow,))
 
-    def _move(self, wanted: dict[str, Any], key: str) -> dict[str, Any]:
-        invoice_id, amount_cents, currency = wanted.values()
+    def _check(self, invoice_id: str, amount_cents: int, currency: str) -> None:
         rows = self.payments(invoice_id)
         left = sum(_signed(row) for row in rows)
         if amount_cents > left or currency not in {row["currency"] for row in rows}:
             raise Conflict(f"{invoice_id} has {left} cents that can be paid back, in the currency charged")
-        sql = (
-            "INSERT INTO payments (idempotency_key, kind, invoice, amount_cents, currency)"
-            " VALUES (?, 'refund', ?, ?, ?) ON CONFLICT (idempotency_key) DO NOTHING"
-        )
-        with changing(self._path) as connection:
-            connection.execute(sql, (key, invoice_id, amount_cents, currency))
-        return self.find_refund(key)
 
     def _hang_at(self, point: Slow) -> None:
         until = time.monotonic() + LONGEST_S

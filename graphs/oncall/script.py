@@ -16,6 +16,7 @@ from interlock.policies.proposals import Decision, FinalAnswer, ToolCall
 
 __all__ = ["SCRIPTS", "script_for"]
 
+
 def script_for(goal: str) -> Sequence[ScriptStep]:
     """The script that fits a goal: it ends with the answer unless a rollback is asked for."""
     return SCRIPTS["rollback" if re.search(r"\broll(ed)?[ -]?(it[ -])?back\b", goal, re.I) else "question"]
@@ -65,9 +66,7 @@ def _roll_back(messages: list[BaseMessage]) -> Decision:
 def _report(messages: list[BaseMessage]) -> Decision:
     known = facts(messages)
     if not known.get("rolled_back"):
-        return give_up(
-            f"deploy {_deploy_of(messages)} was not rolled back{said(messages)}. {_change(known)}"
-        )
+        return give_up(f"deploy {_deploy_of(messages)} was not rolled back{said(messages)}. {_change(known)}")
     text = (
         f"{known.get('cause')} caused {known.get('incident')}. {_change(known)} "
         f"Deploy {known['rolled_back']} is rolled back; version {known.get('live_version')} is live again."
