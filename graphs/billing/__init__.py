@@ -1,8 +1,10 @@
 """The billing loop: look up who paid what, and pay back what was charged too much, once.
 
-Customer, invoice, payment status and eligibility have to be observed before an answer stands. The refund waits for
-a person, who sees the eligibility beside it. When its call times out, the loop asks the payment provider by the
-idempotency key; where that gives no proof either, a person decides. It never refunds blindly a second time.
+Customer, invoice, payment status and eligibility have to be observed before an answer stands. The refund
+waits for a person, who sees the eligibility beside it. When its call times out, the loop asks the payment
+provider by the idempotency key; where that gives no proof, a person decides. It never refunds blindly twice.
+
+The tests make the provider slow (`make_world(path, slow=...)`) and count the refunds that its database holds.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ GOAL = "Customer C-204 was charged twice for invoice INV-3318. Refund the second
 """The task of the example."""
 
 INSTRUCTIONS = """\
-You work in billing. Look up the customer, the invoice, its payments and whether a refund is due, in that order.
-Refund exactly what is due, to the invoice that the goal names, and only when the goal asks for it."""
+You work in billing. Look up the customer, the invoice, its payments and whether a refund is due, one by one.
+Refund exactly what is due, for the invoice that the goal names, and only when the goal asks for it."""
 
 
 def build(

@@ -1,4 +1,4 @@
-"""The world of the example: invoices and a payment provider, in a small database, as other systems keep them."""
+"""The world of the example: invoices and a payment provider, in a small database of their own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interlock.graphs.worlds import changing, one_row, opened, write_world
-from interlock.policies.tool_errors import Conflict, NotFound
+from interlock.policies.tool_errors import Conflict
 
 __all__ = ["Slow", "World", "make_world"]
 
 Slow = Literal["commit", "answer"]
 """Where the provider hangs in a refund: before the money moves, or after it has moved."""
 
-REFUND = "INSERT INTO payments (idempotency_key, kind, invoice, amount_cents, currency) VALUES (?, 'refund', ?, ?, ?)"
+REFUND = """\
+INSERT INTO payments (idempotency_key, kind, invoice, amount_cents, currency) VALUES (?, 'refund', ?, ?, ?)"""
 LONGEST_S = 60.0
 """Seconds after which a slow provider goes on by itself."""
 LOOK_S = 0.02
@@ -68,7 +69,7 @@ class World:
 
         Raises:
             NotFound: there is no such invoice.
-            Conflict: more than was charged and not paid back yet, another currency, or a key of another refund.
+            Conflict: more than was charged and not paid back yet, another currency, or another refund's key.
         """
         self._hang_at("commit")
         with changing(self._path) as connection:

@@ -1,8 +1,10 @@
 """The cleanup loop: "clean up stale records", without becoming the deletion of 300 of them.
 
-One deletion touches at most 20 records, by a rule that no approval lifts. A person sees the exact ids and what a
-dry run says about them, and may edit the list. A deletion that is proposed on the last step does not run, because no
-step is left to look at what it did.
+One deletion touches at most 20 records, by a rule that no approval lifts. A person sees the exact ids and
+what a dry run says about them, and may edit the list. A deletion that is proposed on the last step does not
+run, because no step is left to look at what it did.
+
+The tests count the records that are left, and compare their ids with those that a person saw.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ GOAL = "Clean up stale records: those that were not used for 365 days."
 """The task of the example."""
 
 INSTRUCTIONS = """\
-You keep a database tidy. Find what is stale, then delete the longest unused in one small batch, and look again at
-what is left. Say how many were deleted and how many are left; a person decides about every batch."""
+You keep a database tidy. Find what is stale, delete the longest unused in one small batch, then look again
+at what is left. Say how many were deleted and how many are left; a person decides about every batch."""
 
 
 def build(model: BaseChatModel | ChatModel, store: Any, *, world: Path, budget: Budget | None = None) -> Loop:

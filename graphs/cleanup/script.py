@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage
 from interlock.graphs.cleanup.tools import MAX_BATCH, STALE_DAYS
 from interlock.graphs.scripting import ScriptStep, decide, facts, give_up, happened, named, said
 from interlock.policies.proposals import Decision, FinalAnswer, ToolCall
+from interlock.policies.record import JsonValue
 
 __all__ = ["SCRIPTS", "script_for"]
 
@@ -40,7 +41,7 @@ def _delete_batch(messages: list[BaseMessage]) -> Decision:
     return _delete(ids[:MAX_BATCH], "Begin with the longest unused. Deleting is high-risk: a person decides.")
 
 
-def _delete(ids: list[str], thought: str) -> Decision:
+def _delete(ids: list[JsonValue], thought: str) -> Decision:
     if not ids:
         return give_up("no stale record was found; nothing was deleted")
     return decide(thought, ToolCall(tool="delete_records", arguments={"ids": ids}))

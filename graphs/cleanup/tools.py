@@ -1,4 +1,4 @@
-"""What the cleanup loop can do: find, preview, and delete a few records at a time with a person's approval."""
+"""What the cleanup loop can do: find, preview, and delete a few records at a time when a person approves."""
 
 from __future__ import annotations
 

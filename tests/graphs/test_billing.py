@@ -144,8 +144,10 @@ def test_a_timeout_without_proof_is_a_question_and_not_an_absence(
     run = desk.decide(APPROVE)
     (asked,) = run.pending
     assert (asked["kind"], asked["tool"], refunds(world)) == ("in_doubt", "refund", [])
+    world.be_slow(None)
+    assert "RF-" in wait_for(lambda: store.ledger.of_run("r")[0].late_result)
     (effect,) = store.ledger.of_run("r")
-    assert (effect.state, effect.result) == ("unknown", None)
+    assert (effect.state, effect.result, refunds(world)) == ("unknown", None, [4900])
 
 
 def in_doubt(desk: Desk, world: World) -> None:
@@ -261,7 +263,9 @@ def test_a_rejected_refund_that_is_proposed_again_is_denied_and_asks_nobody(
 def test_a_refund_outside_its_scope_is_denied_before_anybody_is_asked(
     desk: Desk, store: Store, world: World, changed: dict[str, Any], said: str
 ) -> None:
-    arguments = {"invoice_id": INVOICE, "amount_cents": 4900, "currency": "EUR", **changed}
+    arguments: dict[str, Any] = {
+        "invoice_id": INVOICE, "amount_cents": 4900, "currency": "EUR", **changed,
+    }  # fmt: skip
     run = desk.start(script=[call("refund", **arguments), cannot_complete("it was denied")])
     verdict = store.traces.steps("r")[0]["verdict"]
     assert (run.status, verdict["kind"], verdict["rule"]) == ("failed", "deny", "scope")
@@ -271,7 +275,7 @@ def test_a_refund_outside_its_scope_is_denied_before_anybody_is_asked(
 
 def test_an_edit_to_a_smaller_amount_refunds_just_that(desk: Desk, store: Store, world: World) -> None:
     desk.start()
-    arguments = {"invoice_id": INVOICE, "amount_cents": 1200, "currency": "EUR"}
+    arguments: dict[str, Any] = {"invoice_id": INVOICE, "amount_cents": 1200, "currency": "EUR"}
     run = desk.decide(HumanDecision(type="edit", arguments=arguments, by="billing lead"))
     assert run.outcome is not None
     assert (run.status, refunds(world)) == ("completed", [1200])
@@ -280,7 +284,11 @@ def test_an_edit_to_a_smaller_amount_refunds_just_that(desk: Desk, store: Store,
 
 def test_an_edit_beyond_the_cap_refunds_nothing(desk: Desk, store: Store, world: World) -> None:
     desk.start()
-    arguments = {"invoice_id": INVOICE, "amount_cents": MAX_REFUND_CENTS + 1, "currency": "EUR"}
+    arguments: dict[str, Any] = {
+        "invoice_id": INVOICE,
+        "amount_cents": MAX_REFUND_CENTS + 1,
+        "currency": "EUR",
+    }
     run = desk.decide(HumanDecision(type="edit", arguments=arguments, by="billing lead"))
     assert (run.status, refunds(world)) == ("failed", [])
     assert store.traces.steps("r")[4]["verdict"]["rule"] == "scope"
@@ -331,9 +339,12 @@ def test_the_provider_pays_no_more_back_than_it_was_paid(
 
 @pytest.mark.parametrize(("slow", "kept"), [("commit", []), ("answer", [4900])])
 def test_a_world_that_is_written_slow_hangs_before_or_after_the_money_moves(
-    desk: Desk, path: Path, world: World, slow: Slow, kept: list[int]
+    desk: Desk, store: Store, path: Path, world: World, slow: Slow, kept: list[int]
 ) -> None:
     make_world(path, slow=slow)
     desk.start()
     desk.decide(APPROVE)
     assert refunds(world) == kept
+    world.be_slow(None)
+    assert "RF-" in wait_for(lambda: store.ledger.of_run("r")[0].late_result)
+    assert refunds(world) == [4900]

@@ -149,7 +149,8 @@ def test_an_edit_to_more_ids_than_the_scope_allows_deletes_nothing(
     desk: Desk, store: Store, world: World, chosen: slice
 ) -> None:
     desk.start()
-    edit = HumanDecision(type="edit", arguments={"ids": stale(world)[chosen]}, by="data owner")
+    ids: list[Any] = stale(world)[chosen]
+    edit = HumanDecision(type="edit", arguments={"ids": ids}, by="data owner")
     run = desk.decide(edit)
     assert (run.status, world.count()) == ("failed", 1000)
     assert verdict(store, 2) == ("deny", "scope")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from interlock import create_loop, open_store
 from interlock import inspect as inspect_run
 from interlock.cli.building import Spec, build_loop
