@@ -229,6 +229,8 @@ def _deps(
         clock=clock or SystemClock(),
         ids=ids or (lambda: uuid.uuid4().hex[:12]),
         io=direct,
+        vault={},
+        read={},
         asynchronous=False,
         sleep=time.sleep,
         asleep=asyncio.sleep,

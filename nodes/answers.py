@@ -10,6 +10,7 @@ from interlock.nodes.tools import BoundTool
 from interlock.policies.canonical import ArgumentsError
 from interlock.policies.errors import BadDecision
 from interlock.policies.questions import ALLOWED_DECISIONS, DecisionType, HumanDecision, Question
+from interlock.policies.redaction import REDACTED
 
 __all__ = ["Answer", "answer_of", "answer_schema", "check_answer", "decision_of"]
 
@@ -113,6 +114,8 @@ def _problem(answer: Answer, question: Question, tool: BoundTool | None) -> str 
 def _edit_problem(edited: EditedAction, question: Question, tool: BoundTool | None) -> str | None:
     if edited.name != question.tool or tool is None:
         return f"an edit keeps the tool's name, {question.tool}"
+    if tool.redacted(edited.args) != edited.args or REDACTED in str(edited.args):
+        return "an edit cannot carry secret values: they would be saved"
     try:
         tool.validate(edited.args)
     except ArgumentsError as error:

@@ -10,7 +10,7 @@ from langgraph.types import interrupt
 from interlock.nodes.answers import answer_schema, decision_of
 from interlock.nodes.asides import preview_of
 from interlock.nodes.deps import Deps
-from interlock.nodes.judging import judged, ticket_for
+from interlock.nodes.judging import clear_arguments, judged, ticket_for
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.asking import (
     Settlement,
@@ -22,6 +22,7 @@ from interlock.policies.asking import (
 from interlock.policies.canonical import action_digest
 from interlock.policies.errors import AlreadyDecided, LoopBroken, UnknownApproval
 from interlock.policies.limits import before_action
+from interlock.policies.outside import provenance_of
 from interlock.policies.proposals import Ask, Delegate, RequestApproval, ToolCall
 from interlock.policies.questions import Approval, Question, QuestionKind
 from interlock.policies.rules import Action
@@ -29,6 +30,12 @@ from interlock.policies.steps import Settled
 from interlock.policies.verdicts import Allow, Deny, NeedsApproval, Verdict
 
 __all__ = ["authorize"]
+
+
+CHANGED = (
+    "what would run is no longer what was shown: tool, arguments or policy changed, or its secret arguments "
+    "were lost with the process that proposed it"
+)
 
 
 async def authorize(state: State, deps: Deps) -> Update:
@@ -39,8 +46,7 @@ async def authorize(state: State, deps: Deps) -> Update:
     visit = enter("authorize", state, deps)
     plan = await _ended(visit, deps) or await _plan(visit, deps)
     if isinstance(plan, Question):
-        approval = await _answered(plan, visit, deps)
-        plan = await _settle(approval, visit, deps)
+        plan = await _replaced(plan, deps) or await _settle(await _answered(plan, deps), visit, deps)
     changes = {"stuck": False, **plan.changes}
     return visit.leave(deps, part=plan.part, **changes)
 
@@ -82,7 +88,8 @@ async def _plan(visit: Visit, deps: Deps) -> Settlement | Question:
 
 async def _judge(proposal: ToolCall | RequestApproval, visit: Visit, deps: Deps) -> Settlement | Question:
     asks = isinstance(proposal, RequestApproval)
-    found = await judged(proposal.tool, proposal.arguments, visit, deps, requested=asks)
+    arguments = clear_arguments(proposal.arguments, visit, deps)
+    found = await judged(proposal.tool, arguments, visit, deps, requested=asks)
     if found.action is None:
         return Settlement({"verdict": found.verdict})
     rejection = await deps.io(deps.store.approvals.rejected, visit.control.run_id, found.digest)
@@ -90,10 +97,13 @@ async def _judge(proposal: ToolCall | RequestApproval, visit: Visit, deps: Deps)
         return _denied("already_rejected", "a person rejected exactly this action in this run; it is final")
     match found.verdict:
         case Allow() as verdict:
-            return Settlement({"verdict": verdict, "ticket": ticket_for(found.action, found.digest, visit)})
+            return Settlement(
+                {"verdict": verdict, "ticket": ticket_for(found.action, found.digest, visit, deps)}
+            )
         case NeedsApproval() as verdict:
             wish = proposal.reason if isinstance(proposal, RequestApproval) else ""
-            return _approval_question(found.action, found.digest, verdict, wish, visit, deps)
+            question = _approval_question(found.action, found.digest, verdict, wish, visit, deps)
+            return question.model_copy(update={"provenance": provenance_of(found.origins)})
         case verdict:
             return Settlement({"verdict": verdict})
 
@@ -102,7 +112,8 @@ def _approval_question(
     action: Action, digest: str, verdict: NeedsApproval, wish: str, visit: Visit, deps: Deps
 ) -> Question:
     text = f"{verdict.reason}. {wish}".strip()
-    question = _question(visit, deps, "approval", action.tool, action.arguments, verdict.rule, text, digest)
+    shown = deps.tools[action.tool].redacted(action.arguments)
+    question = _question(visit, deps, "approval", action.tool, shown, verdict.rule, text, digest)
     changes: dict[str, Any] = {"approvers": verdict.approvers}
     if verdict.expires_s is not None and verdict.expires_s < deps.approval_ttl_s:
         changes["expires_at"] = (deps.clock.now() + timedelta(seconds=verdict.expires_s)).isoformat()
@@ -151,7 +162,26 @@ def _doubt_question(visit: Visit, deps: Deps) -> Question:
     )
 
 
-async def _answered(question: Question, visit: Visit, deps: Deps) -> Approval:
+async def _replaced(question: Question, deps: Deps) -> Settlement | None:
+    """The denial of an action that is not the one a person was shown in this step.
+
+    Without it the answer to what was shown would be taken for what would run now.
+    """
+    asked = await deps.io(deps.store.approvals.of_run, question.run_id)
+    other = [
+        one
+        for one in asked
+        if one.question.step == question.step
+        and one.question.kind == question.kind
+        and one.question.approval_id != question.approval_id
+        and (one.status == "pending" or question.kind == "approval")
+    ]
+    for one in other:
+        await deps.io(deps.store.approvals.close, one.question.approval_id, "abandoned", iso(deps))
+    return _denied("changed_after_approval", CHANGED) if other else None
+
+
+async def _answered(question: Question, deps: Deps) -> Approval:
     """The question with its decision. Pauses the run while there is none."""
     approval = await deps.io(deps.store.approvals.get, question.approval_id)
     if approval is None:
@@ -206,19 +236,19 @@ async def _settle_approval(
     asked: Verdict = NeedsApproval(rule=question.rule, reason=question.text)
     if decision is None or decision.type not in ("approve", "edit"):
         return Settlement({"answers": answers, "verdict": asked})
-    arguments = question.arguments if decision.arguments is None else decision.arguments
+    arguments = decision.arguments or clear_arguments(question.arguments, visit, deps)
     found = await judged(question.tool, arguments, visit, deps)
     if found.action is None:
         return Settlement({"answers": answers, "verdict": found.verdict})
     if decision.type == "approve" and found.digest != question.digest:
-        reason = "what would run is no longer what was shown: tool, arguments or policy changed"
+        reason = CHANGED
         return Settlement({"answers": answers, "verdict": Deny(rule="changed_after_approval", reason=reason)})
     verdict = found.verdict
     if isinstance(verdict, NeedsApproval) and verdict.approvers and decision.by not in verdict.approvers:
         verdict = Deny(rule="approvers", reason=f"{decision.by} may not approve this")
     match verdict:
         case Allow() | NeedsApproval():
-            ticket = ticket_for(found.action, found.digest, visit, approval)
+            ticket = ticket_for(found.action, found.digest, visit, deps, approval)
             return Settlement({"answers": answers, "verdict": asked, "ticket": ticket})
         case _:
             return Settlement({"answers": answers, "verdict": verdict})

@@ -16,6 +16,7 @@ from interlock.nodes.plain import to_plain
 from interlock.nodes.tools import BoundTool
 from interlock.nodes.workers import in_thread
 from interlock.policies.observations import Status
+from interlock.policies.redaction import redact, redact_text
 
 __all__ = ["Call", "Called", "call_tool"]
 
@@ -58,8 +59,8 @@ async def call_tool(call: Call, deps: Deps) -> Called:
         if is_control_flow(error):
             raise
         status, text = failure_of(error, mutates=call.tool.mutates)
-        return Called(status, error=text)
-    return Called("ok", value)
+        return Called(status, error=redact_text(text))
+    return Called("ok", redact(value))
 
 
 def _is_async(tool: BoundTool, deps: Deps) -> bool:
@@ -106,4 +107,5 @@ def _synchronous(call: Call) -> Callable[[], Any]:
 
 def _in_short(future: Future[Any]) -> str:
     error = future.exception()
-    return f"{type(error).__name__}: {error}"[:500] if error else repr(future.result())[:500]
+    said = f"{type(error).__name__}: {error}" if error else repr(redact(future.result()))
+    return redact_text(said)[:500]

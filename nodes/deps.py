@@ -9,6 +9,8 @@ from interlock.nodes.ports import IO, Clock, Ids, Ports
 from interlock.nodes.tools import BoundTool
 from interlock.policies.budget import Budget
 from interlock.policies.prompt import Prompt
+from interlock.policies.provenance import Content
+from interlock.policies.record import JsonValue
 from interlock.policies.replies import Reply
 from interlock.policies.rules import Policy
 
@@ -31,6 +33,10 @@ class Deps:
     ids: Ids
     io: IO
     """How ports, the model and the tools are called: `direct` or `threaded`."""
+    vault: dict[tuple[str, int], dict[str, JsonValue]]
+    """Arguments that hold secrets, by run and step. In memory only: another process proposes them anew."""
+    read: dict[tuple[str, int], Content]
+    """What steps have read, indexed, by run and step. A cache: it is rebuilt from the store."""
     asynchronous: bool
     """True in the async graph."""
     sleep: Callable[[float], Awaitable[None] | None]

@@ -8,6 +8,7 @@ from typing import Any
 from interlock.nodes.asides import reconciled
 from interlock.nodes.calling import Call, Called, call_tool
 from interlock.nodes.deps import Deps
+from interlock.nodes.judging import clear_arguments
 from interlock.nodes.tools import BoundTool
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.canonical import action_digest
@@ -30,23 +31,24 @@ async def execute(state: State, deps: Deps) -> Update:
     ticket = visit.step_record().ticket
     if ticket is None:
         return _refused(visit, deps, "there is no ticket for this action")
-    if refusal := await _refusal(ticket, visit, deps):
+    arguments = clear_arguments(ticket.arguments, visit, deps)
+    if refusal := await _refusal(ticket, arguments, visit, deps):
         return _refused(visit, deps, refusal)
     tool = deps.tools[ticket.tool]
     stop = await cancelled(visit, deps) or before_tool(visit.control, deps.budget, ticket.tool, tool.contract)
     if stop and not visit.control.doubt:
         return _refused(visit, deps, f"not run: {stop['stop_detail']}", **stop)
     if not tool.mutates:
-        return await _finished(visit, deps, ticket, *await _attempts(Call(tool, ticket.arguments), deps))
+        return await _finished(visit, deps, ticket, *await _attempts(Call(tool, arguments), deps))
     return await _effect(tool, ticket, visit, deps)
 
 
-async def _refusal(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
+async def _refusal(ticket: Ticket, arguments: dict[str, Any], visit: Visit, deps: Deps) -> str | None:
     """Why the ticket does not cover what would run now; None when it does."""
     tool = deps.tools.get(ticket.tool)
     if tool is None:
         return f"there is no tool {ticket.tool!r}"
-    if action_digest(ticket.tool, ticket.arguments, tool.schema_hash, deps.policy.version) != ticket.digest:
+    if action_digest(ticket.tool, arguments, tool.schema_hash, deps.policy.version) != ticket.digest:
         return (
             "the ticket is for another action: tool, arguments, schema or policy changed since it was issued"
         )
@@ -89,7 +91,9 @@ async def _effect(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> 
             if word == "unknown":
                 return await _doubtful(known, ticket, visit, deps)
         await deps.io(ledger.retry, key, iso(deps))
-    call = Call(tool, ticket.arguments, key, late=lambda text: _late(key, text, deps))
+    call = Call(
+        tool, clear_arguments(ticket.arguments, visit, deps), key, late=lambda text: _late(key, text, deps)
+    )
     called, attempts = await _attempts(call, deps)
     if called.status != "unknown_outcome":
         return await _finished(visit, deps, ticket, called, attempts)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.nodes.deps import Deps
+from interlock.nodes.sources import origins_of, outside_was_read
 from interlock.nodes.visit import Visit
 from interlock.nodes.workers import in_thread
 from interlock.policies.asking import idempotency_key
 from interlock.policies.canonical import ArgumentsError, action_digest
 from interlock.policies.effects import repeated_effect
+from interlock.policies.outside import by_provenance
+from interlock.policies.provenance import Origin
 from interlock.policies.questions import Approval
 from interlock.policies.rules import Action, Rule, call, judge
 from interlock.policies.tickets import Ticket
 from interlock.policies.verdicts import Deny, Verdict, strictest
 
-__all__ = ["Judged", "judged", "ticket_for"]
+__all__ = ["Judged", "clear_arguments", "judged", "ticket_for"]
 
 RULE_SECONDS = 1.0
 """Seconds that one rule may take; rules are pure and need microseconds."""
@@ -30,6 +33,8 @@ class Judged:
     action: Action | None = None
     """The canonical action; None when there is none to run."""
     digest: str = ""
+    origins: dict[str, Origin] = field(default_factory=dict)
+    """Where each value of the arguments came from, by path."""
 
 
 async def judged(
@@ -50,19 +55,30 @@ async def judged(
     action = Action(tool, canonical, bound.contract, requested=requested)
     digest = action_digest(tool, canonical, bound.schema_hash, deps.policy.version)
     verdicts = [judge(action, deps.policy, _in_time)]
+    origins: dict[str, Origin] = {}
     if bound.mutates:
+        origins = await origins_of(bound, canonical, visit, deps)
+        if suspect := by_provenance(bound.contract, canonical, origins, outside_was_read(visit, deps)):
+            verdicts.append(suspect)
         done = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
         if again := repeated_effect(done, digest, visit.control.step):
             verdicts.append(again)
-    return Judged(strictest(verdicts) or _nothing(), action, digest)
+    return Judged(strictest(verdicts) or _nothing(), action, digest, origins)
 
 
-def ticket_for(action: Action, digest: str, visit: Visit, approval: Approval | None = None) -> Ticket:
+def clear_arguments(saved: dict[str, Any], visit: Visit, deps: Deps) -> dict[str, Any]:
+    """The step's arguments with their secrets, where this process knows them; else as they were saved."""
+    return deps.vault.get((visit.control.run_id, visit.control.step), saved)
+
+
+def ticket_for(
+    action: Action, digest: str, visit: Visit, deps: Deps, approval: Approval | None = None
+) -> Ticket:
     """Permission for exactly this action, given by the policy or by a person."""
     decision = approval.decision if approval else None
     return Ticket(
         tool=action.tool,
-        arguments=action.arguments,
+        arguments=deps.tools[action.tool].redacted(action.arguments),
         digest=digest,
         idempotency_key=idempotency_key(visit.control, digest),
         approver=decision.by if decision else None,

@@ -108,6 +108,10 @@ class Approvals(Protocol):
         """Open questions, of one run or of all."""
         ...
 
+    def of_run(self, run_id: str) -> list[Approval]:
+        """All questions of a run, open or closed, oldest first."""
+        ...
+
     def rejected(self, run_id: str, digest: str) -> Approval | None:
         """The rejection of the same action in the same run, if there is one."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +12,12 @@ from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.canonical import ArgumentsError
 from interlock.policies.control import Control
 from interlock.policies.decisions import inconsistencies
-from interlock.policies.errors import BadLoop, LoopChanged, RunFinished
+from interlock.policies.errors import BadLoop, RunFinished
 from interlock.policies.limits import before_model
 from interlock.policies.outcomes import Reason
 from interlock.policies.prompt import Prompt, ToolCard
-from interlock.policies.proposals import Decision, RequestApproval, ToolCall
+from interlock.policies.proposals import Decision, FinalAnswer, Proposal, RequestApproval, ToolCall
+from interlock.policies.redaction import redact, redact_text
 from interlock.policies.replies import Reply
 from interlock.policies.steps import InvalidDecision
 from interlock.policies.transitions import check_transition
@@ -37,14 +39,15 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
         return visit.leave(deps, **stop)
     step = visit.control.step + 1
     reply = await deps.io(deps.decide, _prompt(visit, deps, step))
-    invalid = reply.invalid or _unfit(reply, deps.tools)
+    invalid = _clean(reply.invalid) or _unfit(reply, deps.tools)
     used = _used(visit.control, reply)
     if reply.failure is not None:
         return visit.leave(
             deps, part={"model": _model(reply), "invalid": InvalidDecision(problem=reply.failure.text)},
             step=step, usage=used, stop=Reason(reply.failure.reason), stop_detail=reply.failure.text,
         )  # fmt: skip
-    part = {"decision": None if invalid else reply.decision, "invalid": invalid, "model": _model(reply)}
+    decision = None if invalid or reply.decision is None else _kept(reply.decision, visit, deps, step)
+    part = {"decision": decision, "invalid": invalid, "model": _model(reply)}
     return visit.leave(deps, part=part, step=step, usage=used, attempt=0)
 
 
@@ -53,13 +56,7 @@ async def _begin(state: State, deps: Deps, run_id: str) -> Visit:
     if ended := state.get("outcome"):
         raise RunFinished(f"this run ended ({ended['status']}, {ended['reason']}); a new task needs a new id")
     if state.get("control"):
-        visit = enter("think", state, deps)
-        if visit.control.fingerprint != deps.fingerprint:
-            raise LoopChanged(
-                f"run {visit.control.run_id} was started by a loop with other tools, contracts or policy; "
-                "resume it with that loop"
-            )
-        return visit
+        return enter("think", state, deps)
     check_transition(None, "think")
     goal = state.get("goal")
     if not isinstance(goal, str) or not goal.strip():
@@ -85,12 +82,31 @@ def _prompt(visit: Visit, deps: Deps, step: int) -> Prompt:
     )
 
 
+def _clean(invalid: InvalidDecision | None) -> InvalidDecision | None:
+    return invalid.model_copy(update={"raw": redact_text(invalid.raw)}) if invalid else None
+
+
+def _kept(decision: Decision, visit: Visit, deps: Deps, step: int) -> Decision:
+    """The decision as it may be saved. Arguments that hold secrets stay in memory, for this process."""
+    proposal: Proposal = decision.proposal
+    if isinstance(proposal, ToolCall | RequestApproval):
+        tool = deps.tools[proposal.tool]
+        hidden = tool.redacted(proposal.arguments)
+        if hidden != proposal.arguments:
+            deps.vault[visit.control.run_id, step] = tool.validate(proposal.arguments)
+            proposal = proposal.model_copy(update={"arguments": hidden})
+    elif isinstance(proposal, FinalAnswer):
+        proposal = proposal.model_copy(update={"answer": redact(proposal.answer)})
+    return decision.model_copy(update={"proposal": proposal, "thought": redact_text(decision.thought)})
+
+
 def _unfit(reply: Reply, tools: Mapping[str, BoundTool]) -> InvalidDecision | None:
     """Why the decision cannot be judged, in words that the model can act on."""
     if reply.decision is None:
         return None
     problem = inconsistencies(reply.decision) or _bad_call(reply.decision, tools)
-    return InvalidDecision(problem=problem, raw=str(reply.decision.dump())[:1000]) if problem else None
+    raw = redact_text(json.dumps(redact(reply.decision.dump()), ensure_ascii=False))[:1000]
+    return InvalidDecision(problem=problem, raw=raw) if problem else None
 
 
 def _bad_call(decision: Decision, tools: Mapping[str, BoundTool]) -> str | None:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from interlock.policies.canonical import ArgumentsError, canonical_json, check_bounds
 from interlock.policies.contracts import Contract
 from interlock.policies.errors import BadLoop
+from interlock.policies.redaction import REDACTED, redact
 
 __all__ = ["BoundTool", "bind_tools", "contract"]
 
@@ -91,7 +92,8 @@ class BoundTool:
         except ValidationError as error:
             known = ", ".join(model.model_fields) or "none"
             raise ArgumentsError(f"{_problems(error)}; accepted arguments: {known}") from None
-        return checked.model_dump(mode="json", by_alias=True)
+        dumped = checked.model_dump(mode="json", by_alias=True)
+        return {**dumped, **{name: arguments[name] for name in self.secrets() & arguments.keys()}}
 
     def _by_schema(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if not self.mutates:
@@ -103,6 +105,16 @@ class BoundTool:
             known_names = ", ".join(self.schema.get("properties", {})) or "none"
             raise ArgumentsError(f"{where}; accepted arguments: {known_names}")
         return arguments
+
+    def secrets(self) -> frozenset[str]:
+        """Arguments that are secrets by their type (pydantic's SecretStr and SecretBytes)."""
+        properties = self.schema.get("properties", {})
+        return frozenset(name for name, one in properties.items() if one.get("format") == "password")
+
+    def redacted(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as they may be saved and shown: without secrets, by type, name or shape."""
+        hidden = {name: REDACTED for name in self.secrets() & arguments.keys()}
+        return {**cast("dict[str, Any]", redact(arguments)), **hidden}
 
     def key_argument(self) -> str | None:
         """Name of the injected argument that takes the idempotency key, if the tool has one."""
@@ -188,7 +200,7 @@ def _closed(schema: Any) -> Any:
 
 def _check_contract(one: BoundTool, tools: Mapping[str, BoundTool]) -> None:
     known = set(one.schema.get("properties", {}))
-    named = set(one.contract.targets) | set(one.contract.scope)
+    named = set(one.contract.targets or []) | set(one.contract.scope)
     if missing := sorted(named - known):
         raise BadLoop(
             f"the contract of {one.name} names arguments that it does not have: {', '.join(missing)}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from interlock.nodes.deps import Deps
 from interlock.policies.control import SCHEMA_VERSION, Control, Phase
-from interlock.policies.errors import LoopBroken
+from interlock.policies.errors import LoopBroken, LoopChanged
 from interlock.policies.outcomes import Reason
 from interlock.policies.record import Record
 from interlock.policies.steps import StepRecord
@@ -60,6 +60,7 @@ def enter(node: Phase, state: State, deps: Deps) -> Visit:
 
     Raises:
         IllegalTransition: the node may not follow the phase that finished last.
+        LoopChanged: the run was started by another loop.
         LoopBroken: the state is missing, of a newer schema, or not what this node wrote.
     """
     began = deps.clock.monotonic()
@@ -72,6 +73,11 @@ def enter(node: Phase, state: State, deps: Deps) -> Visit:
             f"the run was saved with schema {version}; this version knows up to {SCHEMA_VERSION}"
         )
     control = Control.load(raw)
+    if control.fingerprint != deps.fingerprint:
+        raise LoopChanged(
+            f"run {control.run_id} was started by a loop with other tools, contracts or policy; "
+            "resume it with that loop"
+        )
     check_transition(control.phase, node)
     steps = state.get("scratchpad") or ()
     record = StepRecord.load(steps[-1]) if steps else None

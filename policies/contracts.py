@@ -60,8 +60,8 @@ class Contract(Record):
     """Seconds after which the call counts as timed out."""
     max_calls: Annotated[int, Field(ge=1)] | None = None
     """Calls allowed in one run; None leaves it to the step limit."""
-    targets: list[str] = []
-    """Arguments that say whom or what the effect hits."""
+    targets: list[str] | None = None
+    """Arguments that say whom or what the effect hits; None counts every one, [] says that there are none."""
     scope: dict[str, ArgumentRule] = {}
     """Rules by argument name. An argument that has a rule must be present."""
     dry_run: str | None = None

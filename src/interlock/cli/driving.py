@@ -122,22 +122,25 @@ def cancel_command(run_id: str, *, store: str, as_json: bool, by: str | None) ->
     terminal = Terminal(as_json)
     with open_store(store, must_exist=True) as opened, terminal.kept_clean():
         run = cancel_run(opened, run_id, by=by or _login())
+        said = f"asked run {run_id} to stop; the process that drives it does so before its next action"
         if run.status != "running":
-            run = _driven_to_its_end(opened, run_id)
-    if run.status == "running":
-        terminal.line(
-            f"asked run {run_id} to stop; the process that drives it does so before its next action"
-        )
-    return _finished(run, store, terminal, quiet=run.status == "running")
+            try:
+                run, said = _driven_to_its_end(opened, run_id), ""
+            except BadLoop as error:
+                said = f"the request is recorded and holds when the run is resumed: {error}"
+    if said:
+        terminal.line(said)
+    return _finished(run, store, terminal, quiet=bool(said))
 
 
 def _driven_to_its_end(store: Store, run_id: str) -> Run:
-    """Bring a run that nobody drives to its cancelled outcome; no model is asked on the way."""
+    """Bring a run that nobody drives to its cancelled outcome; no model is asked on the way.
+
+    Raises:
+        BadLoop: the loop cannot be built here.
+    """
     row = store.runs.get(run_id)
-    try:
-        loop = build_loop(spec_of(row), store, row.goal, model=ScriptedModel([]))
-    except BadLoop as error:
-        raise BadLoop(f"the request is recorded and holds when the run is resumed, but {error}") from error
+    loop = build_loop(spec_of(row), store, row.goal, model=ScriptedModel([]))
     return cancel_run(store, run_id, by=row.cancel_by or _login(), loop=loop)
 
 

@@ -45,6 +45,8 @@ def show_command(run_id: str, *, store: str, as_json: bool) -> int:
         return COMPLETED
     terminal.line(f"run {run_id}: {row.goal}", "bold", whole=True)
     report_steps(records, terminal, ended=row.outcome is not None)
+    if row.cancel_requested_at and row.outcome is None:
+        terminal.line(f"{row.cancel_by} asked for its end at {row.cancel_requested_at[:16]}", label="cancel")
     report_run(run, store, terminal)
     return COMPLETED
 

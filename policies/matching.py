@@ -1,0 +1,102 @@
+"""Does a value occur in a content? Equality and occurrence between boundaries, never inside a longer word.
+
+A content is searched through its index: one normalized line per text, number and key that it holds. The index
+is a plain string, so it can be kept by content hash; building it and searching it take linear time.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+from interlock.policies.spellings import number_text, spellings
+
+__all__ = ["content_index", "normal", "occurs", "share_from"]
+
+MAX_HITS = 2_000
+"""Places looked at for one value in one content. A value that stands between boundaries nowhere among them
+counts as not found, which only ever leads to one more question."""
+RUN = 5
+"""Words in a row that make a passage recognizable."""
+SAMPLES = 48
+"""Passages of a long text that are looked up."""
+
+_OPENING = r"\s(\[{<>\"`“‘«„;|=—"
+_CLOSING = r".,;:!?)\]}>\"'`”’»*_…"
+_UNITS = "ms|s|sec|secs|min|mins|h|hr|hrs|d|mm|cm|km|kg|g|kb|mb|gb|tb|px|usd|eur|gbp|chf|%|°|€|£|¥|[$]"
+
+_BEFORE = re.compile(
+    rf"""(?:[{_OPENING}] | (?<!\w)['’] | (?<!\d), | ,(?!\d) | [^\d\s]: | (?<![\w$€£¥])[$€£¥](?=\d) )
+    [#@*_]{{0,3}} . \Z""",
+    re.VERBOSE | re.DOTALL,
+)
+"""What may stand before a value; it is matched against the five characters before it and its first one."""
+_AFTER = re.compile(
+    rf"""\A . (?:['’]s(?!\w))? (?:(?<=\d)(?:{_UNITS})(?!\w))?
+    [{_CLOSING}]{{0,8}}? (?: \s | ,(?!\d) | [;|"<>()\[\]{{}}—] )""",
+    re.VERBOSE | re.DOTALL,
+)
+"""What may stand after a value; it is matched against its last character and the twenty after it."""
+
+
+def normal(text: str) -> str:
+    """The form in which texts are compared: composed (NFC), lower case, every run of white space one space.
+
+    Nothing beyond that is made equal: `straße` and `strasse`, or a text with a zero-width character in it,
+    name different things.
+    """
+    return " ".join(unicodedata.normalize("NFC", text).lower().split())
+
+
+def content_index(value: Any) -> str:
+    """The searchable form of plain JSON: its texts, numbers and keys, normalized, one a line.
+
+    Booleans and nulls are left out: `true` in a result says nothing about a `true` in an argument.
+    """
+    lines: list[str] = []
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            pending.extend(one.values())
+            lines.extend(normal(str(key)) for key in one)
+        elif isinstance(one, list | tuple):
+            pending.extend(one)
+        elif isinstance(one, str):
+            lines.append(normal(one))
+        elif isinstance(one, int | float) and not isinstance(one, bool):
+            lines.append(number_text(one))
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def occurs(value: str | int | float, index: str) -> bool:
+    """True when the value, in one of its spellings, is a line of the index or stands between boundaries.
+
+    `4471` occurs in "deploy 4471." and not in "44712", "INC-4471" or "1,4471"; `bob@example.org` does not
+    occur in "jacob@example.org" or "bob@example.org.evil.net"; `a.org` does not occur in "a.org/b".
+    """
+    forms = spellings(normal(value)) if isinstance(value, str) else spellings(number_text(value))
+    return any(_stands_alone(form, index) for form in forms)
+
+
+def share_from(text: str, index: str) -> float:
+    """Share (0 to 1) of a text's passages of five words that stand in the index, from a bounded sample."""
+    words = normal(text).split(" ")
+    starts = range(0, max(1, len(words) - RUN + 1))
+    sample = starts[:: max(1, len(starts) // SAMPLES)]
+    return sum(" ".join(words[at : at + RUN]) in index for at in sample) / len(sample)
+
+
+def _stands_alone(form: str, index: str) -> bool:
+    if not form:
+        return False
+    at = index.find(form)
+    for _ in range(MAX_HITS):
+        if at < 0:
+            return False
+        end = at + len(form)
+        if _BEFORE.search(index[max(0, at - 5) : at + 1]) and _AFTER.match(index[end - 1 : end + 20]):
+            return True
+        at = index.find(form, at + 1)
+    return False
