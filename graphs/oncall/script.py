@@ -5,21 +5,16 @@ It looks at what was observed where a model would: the answers are made of the f
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from interlock.policies.proposals import CannotComplete, Decision, FinalAnswer, Proposal, ToolCall
+from interlock.graphs.scripting import ScriptStep, decide, facts, give_up, named, said
+from interlock.policies.proposals import Decision, FinalAnswer, ToolCall
 
-__all__ = ["SCRIPTS", "ScriptStep", "script_for"]
-
-ScriptStep = Decision | Callable[[list[BaseMessage]], Decision]
-"""A decision, or a function of the messages shown to the model that gives one."""
-
-_FACT = re.compile(r'^- ("(?:[^"\\]|\\.)*"): (.*) \(observed, .*, step \d+\)$', re.MULTILINE)
+__all__ = ["SCRIPTS", "script_for"]
 
 
 def script_for(goal: str) -> Sequence[ScriptStep]:
@@ -28,7 +23,7 @@ def script_for(goal: str) -> Sequence[ScriptStep]:
 
 
 def _find_incident(messages: list[BaseMessage]) -> Decision:
-    return _decide(
+    return decide(
         "Which incident is this? Search for it before looking at any deploy.",
         ToolCall(tool="search_incidents", arguments={"query": "checkout"}),
         missing=["the service that caused it", "what the deploy changed"],
@@ -36,8 +31,8 @@ def _find_incident(messages: list[BaseMessage]) -> Decision:
 
 
 def _find_deploy(messages: list[BaseMessage]) -> Decision:
-    known = _facts(messages)
-    return _decide(
+    known = facts(messages)
+    return decide(
         f"{known.get('incident', 'The incident')} was traced to {known.get('cause', 'a service')}. "
         "What did the deploy change?",
         ToolCall(tool="search_deploy", arguments={"deploy_id": _deploy_of(messages)}),
@@ -46,39 +41,37 @@ def _find_deploy(messages: list[BaseMessage]) -> Decision:
 
 
 def _answer(messages: list[BaseMessage]) -> Decision:
-    known = _facts(messages)
+    known = facts(messages)
     if not known.get("deploy"):
-        return _give_up(f"deploy {_deploy_of(messages)} could not be looked up")
+        return give_up(f"deploy {_deploy_of(messages)} could not be looked up")
     text = f"{known.get('cause')} caused {known.get('incident')}. {_change(known)}"
     cites = sorted({"incident", "cause", "deploy"} & known.keys())
-    return _decide("Both lookups agree.", FinalAnswer(answer=text, cites=cites))
+    return decide("Both lookups agree.", FinalAnswer(answer=text, cites=cites))
 
 
 def _roll_back(messages: list[BaseMessage]) -> Decision:
-    known = _facts(messages)
+    known = facts(messages)
     if not known.get("deploy"):
-        return _give_up(f"deploy {_deploy_of(messages)} could not be looked up")
+        return give_up(f"deploy {_deploy_of(messages)} could not be looked up")
     arguments = {
         "deploy_id": known["deploy"],
         "reason": f"{_change(known)} {known.get('incident')} followed.",
     }
-    return _decide(
+    return decide(
         "The change explains the timeouts. Rolling back is high-risk: a person decides.",
         ToolCall(tool="rollback", arguments=arguments),
     )
 
 
 def _report(messages: list[BaseMessage]) -> Decision:
-    known = _facts(messages)
+    known = facts(messages)
     if not known.get("rolled_back"):
-        return _give_up(
-            f"deploy {_deploy_of(messages)} was not rolled back{_said(messages)}. {_change(known)}"
-        )
+        return give_up(f"deploy {_deploy_of(messages)} was not rolled back{said(messages)}. {_change(known)}")
     text = (
         f"{known.get('cause')} caused {known.get('incident')}. {_change(known)} "
         f"Deploy {known['rolled_back']} is rolled back; version {known.get('live_version')} is live again."
     )
-    return _decide(
+    return decide(
         "The rollback is recorded.", FinalAnswer(answer=text, cites=["rolled_back", "live_version"])
     )
 
@@ -92,36 +85,9 @@ def _change(known: dict[str, Any]) -> str:
     return f"Deploy {known.get('deploy')} cut the retry budget from {old} to {new} in {where}."
 
 
-def _said(messages: list[BaseMessage]) -> str:
-    """What a person decided in the step before, if one did."""
-    told = re.search(r'^person: .*"decision":"(reject|respond)"', _text(messages[-2]), re.MULTILINE)
-    return {"reject": ": a person rejected it", "respond": ": a person answered instead of approving it"}.get(
-        told[1] if told else "", ""
-    )
-
-
-def _facts(messages: list[BaseMessage]) -> dict[str, Any]:
-    """Observed facts, as the last message shows them."""
-    return {json.loads(key): json.loads(value) for key, value in _FACT.findall(_text(messages[-1]))}
-
-
 def _deploy_of(messages: list[BaseMessage]) -> str:
     """The deploy that the goal names."""
-    goal = next((text for text in map(_text, messages) if text.startswith("Goal:")), "")
-    named = re.search(r"deploy\s+#?(\d+)", goal, re.IGNORECASE)
-    return named[1] if named else "4471"
-
-
-def _text(message: BaseMessage) -> str:
-    return message.content if isinstance(message.content, str) else ""
-
-
-def _decide(thought: str, proposal: Proposal, missing: Sequence[str] = ()) -> Decision:
-    return Decision(thought=thought, proposal=proposal, missing_info=list(missing))
-
-
-def _give_up(why: str) -> Decision:
-    return _decide("Nothing else can be done here.", CannotComplete(reason=why))
+    return named(messages, r"deploy\s+#?(\d+)", "4471")
 
 
 SCRIPTS: dict[str, Sequence[ScriptStep]] = {

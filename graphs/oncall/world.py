@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-from collections.abc import Generator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from interlock.policies.tool_errors import Conflict, NotFound
+from interlock.graphs.worlds import changing, one_row, opened, write_world
+from interlock.policies.tool_errors import Conflict
 
 __all__ = ["World", "make_world"]
 
@@ -19,11 +17,7 @@ HERE = Path(__file__).parent
 
 def make_world(path: Path) -> None:
     """Write the world anew, as it was at 02:14. A reader sees the old one or the new one, never a part."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    fresh.unlink(missing_ok=True)
-    with closing(sqlite3.connect(fresh)) as connection:
-        connection.executescript((HERE / "oncall.sql").read_text(encoding="utf-8"))
-    os.replace(fresh, path)
+    write_world(path, HERE / "oncall.sql")
 
 
 class World:
@@ -34,14 +28,14 @@ class World:
 
     def incidents(self, since: str) -> list[dict[str, Any]]:
         """Incidents that began at `since` (ISO 8601, UTC) or later, newest first."""
-        with self._open() as connection:
+        with opened(self._path) as connection:
             sql = "SELECT * FROM incidents WHERE started_at >= ? ORDER BY started_at DESC"
             return [dict(row) for row in connection.execute(sql, (since,))]
 
     def deploy(self, deploy_id: str) -> dict[str, Any]:
         """One deploy. Raises NotFound."""
-        with self._open() as connection:
-            return _one(connection, "deploy", "SELECT * FROM deploys WHERE id = ?", deploy_id)
+        with opened(self._path) as connection:
+            return one_row(connection, "deploy", "SELECT * FROM deploys WHERE id = ?", deploy_id)
 
     def health(self, service: str) -> dict[str, Any]:
         """What monitoring measures of a service now, with its live deploy. Raises NotFound."""
@@ -49,8 +43,8 @@ class World:
             "SELECT s.name AS service, s.live_deploy, m.error_rate, m.p99_ms FROM services s"
             " LEFT JOIN measurements m ON m.service = s.name AND m.deploy = s.live_deploy WHERE s.name = ?"
         )
-        with self._open() as connection:
-            return _one(connection, "service", sql, service)
+        with opened(self._path) as connection:
+            return one_row(connection, "service", sql, service)
 
     def roll_back(self, deploy_id: str, reason: str, key: str) -> dict[str, Any]:
         """Put the deploy's predecessor live again. The same key gives the first result and changes nothing.
@@ -59,8 +53,7 @@ class World:
             NotFound: there is no such deploy.
             Conflict: it is not live, or its predecessor is gone.
         """
-        with self._open() as connection:
-            connection.execute("BEGIN IMMEDIATE")
+        with changing(self._path) as connection:
             known = connection.execute("SELECT result FROM rollbacks WHERE idempotency_key = ?", (key,))
             if row := known.fetchone():
                 first: dict[str, Any] = json.loads(row["result"])
@@ -68,27 +61,11 @@ class World:
             result = _roll_back(connection, deploy_id)
             values = (key, deploy_id, reason, json.dumps(result))
             connection.execute("INSERT INTO rollbacks VALUES (?, ?, ?, ?)", values)
-            connection.execute("COMMIT")
             return result
-
-    @contextmanager
-    def _open(self) -> Generator[sqlite3.Connection]:
-        if not self._path.exists():
-            raise NotFound(f"there is no database at {self._path}")
-        with closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
-            connection.row_factory = sqlite3.Row
-            yield connection
-
-
-def _one(connection: sqlite3.Connection, what: str, sql: str, key: str) -> dict[str, Any]:
-    row = connection.execute(sql, (key,)).fetchone()
-    if row is None:
-        raise NotFound(f"there is no {what} {key!r}")
-    return dict(row)
 
 
 def _roll_back(connection: sqlite3.Connection, deploy_id: str) -> dict[str, Any]:
-    deploy = _one(connection, "deploy", "SELECT * FROM deploys WHERE id = ?", deploy_id)
+    deploy = one_row(connection, "deploy", "SELECT * FROM deploys WHERE id = ?", deploy_id)
     if deploy["status"] != "live":
         raise Conflict(f"deploy {deploy_id} cannot be rolled back: it is {deploy['status']}, not live")
     before = connection.execute("SELECT * FROM deploys WHERE id = ?", (deploy["replaces"],)).fetchone()

@@ -23,6 +23,7 @@ from tests.cli.conftest import Invoke, document
         (["run", "goal"], "give your tools with --tools"),
         (["run", "goal", "--tools", "mine:TOOLS"], "name the model"),
         (["run", "oncall", "goal", "--tools", "mine:TOOLS"], "not both"),
+        (["run", "cleanup", "goal", "--tools", "mine:TOOLS"], "cleanup has its own tools"),
         (["run", "oncall", "--max-steps", "0"], "--max-steps"),
         (["run", "oncall", "--run-id", "a b"], "run id"),
         (["run", "goal", "--tools", "mine:TOOLS", "--model", "scripted"], "scripted model only knows"),

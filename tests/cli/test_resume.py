@@ -182,7 +182,7 @@ def test_a_run_that_ended_cannot_be_cancelled(call: Invoke) -> None:
 
 def test_an_expired_question_ends_without_the_action(call: Invoke, folder: Path) -> None:
     long_ago = FakeClock(start=datetime.now(UTC) - timedelta(days=30))
-    world = world_of("runs.db")
+    world = world_of("runs.db", "oncall")
     spec = Spec(loop="oncall", model="scripted", world=str(world))
     with open_store("runs.db") as store:
         prepare_world(spec, store)

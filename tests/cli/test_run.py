@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlock import open_store
+from interlock.cli.building import LOOPS
 from interlock.graphs.oncall import GOAL
 from interlock.graphs.oncall.world import World
 from tests.cli.conftest import Invoke, document
@@ -166,7 +167,7 @@ def test_show_of_a_waiting_run_says_how_to_decide(call: Invoke) -> None:
     assert "interlock resume r1 --approve" in shown.stdout
 
 
-@pytest.mark.parametrize("words", [[], ["oncall"]])
+@pytest.mark.parametrize("words", [[], *([name] for name in LOOPS)])
 def test_a_loop_is_drawn_as_mermaid_text_without_leaving_a_file(
     call: Invoke, folder: Path, words: list[str]
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +11,46 @@ from pydantic import ValidationError
 
 from interlock.checkpoints import Store
 from interlock.cli.loading import load_model, load_tools
-from interlock.graphs import oncall
+from interlock.graphs import billing, cleanup, oncall
 from interlock.graphs.loop import Loop, create_loop
 from interlock.policies.budget import Budget
 from interlock.policies.errors import BadLoop
 from interlock.policies.record import Record
 from interlock.policies.runs import RunRow
 
-__all__ = ["SCRIPTED", "Spec", "build_loop", "prepare_world", "spec_of", "world_of"]
+__all__ = [
+    "LOOPS",
+    "SCRIPTED",
+    "ReadyMade",
+    "Spec",
+    "build_loop",
+    "no_such_loop",
+    "prepare_world",
+    "spec_of",
+    "world_of",
+]
 
 SCRIPTED = "scripted"
 OPEN = ("waiting", "running", "lost")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyMade:
+    """A loop that ships with its tools, its world and its script."""
+
+    goal: str
+    """What it works on when no goal is given."""
+    build: Callable[..., Loop]
+    make_world: Callable[[Path], None]
+    script_for: Callable[[str], Sequence[Any]]
+
+
+LOOPS = {
+    "billing": ReadyMade(billing.GOAL, billing.build, billing.make_world, billing.script_for),
+    "cleanup": ReadyMade(cleanup.GOAL, cleanup.build, cleanup.make_world, cleanup.script_for),
+    "oncall": ReadyMade(oncall.GOAL, oncall.build, oncall.make_world, oncall.script_for),
+}
+"""The ready-made loops, by name."""
 
 
 class Spec(Record):
@@ -58,19 +89,24 @@ def build_loop(spec: Spec, store: Store, goal: str, model: Any = None) -> Loop:
     Raises:
         BadLoop: tools or model cannot be loaded, or do not fit together.
     """
-    if spec.loop == "oncall" and spec.world is not None:
+    if spec.loop in LOOPS and spec.world is not None:
         chosen = model if model is not None else _model(spec, goal)
-        return oncall.build(chosen, store, world=Path(spec.world), budget=spec.budget)
+        return LOOPS[spec.loop].build(chosen, store, world=Path(spec.world), budget=spec.budget)
     if spec.loop or spec.tools is None:
-        raise BadLoop(f"there is no ready-made loop {spec.loop!r}; there is: oncall")
+        raise no_such_loop(spec.loop)
     tools = _tools(spec)
     chosen = model if model is not None else _model(spec, goal)
     return create_loop(chosen, tools, store=store, budget=spec.budget)
 
 
-def world_of(store: str) -> Path:
-    """Where the ready-made loop keeps its database: beside the store."""
-    return Path(store).absolute().with_name("oncall.db")
+def no_such_loop(name: str) -> BadLoop:
+    """The refusal of a name that is none of the ready-made loops."""
+    return BadLoop(f"there is no ready-made loop {name!r}; there is: {', '.join(LOOPS)}")
+
+
+def world_of(store: str, loop: str) -> Path:
+    """Where a ready-made loop keeps its database: beside the store."""
+    return Path(store).absolute().with_name(f"{loop}.db")
 
 
 def prepare_world(spec: Spec, store: Store) -> None:
@@ -81,20 +117,20 @@ def prepare_world(spec: Spec, store: Store) -> None:
     runs = store.runs.list(limit=100_000)
     busy = any(row.loop == spec.loop and row.status in OPEN for row in runs)
     if not busy or not world.exists():
-        oncall.make_world(world)
+        LOOPS[spec.loop].make_world(world)
 
 
 def _model(spec: Spec, goal: str) -> Any:
     if spec.model != SCRIPTED:
         return load_model(spec.model)
-    if spec.loop != "oncall":
+    if spec.loop not in LOOPS:
         raise BadLoop(
-            "the scripted model only knows the ready-made loop oncall; name one that fits your tools, "
-            "for example --model openai:NAME"
+            f"the scripted model only knows the ready-made loops {', '.join(LOOPS)}; name one that fits your "
+            "tools, for example --model openai:NAME"
         )
     from interlock.testing import ScriptedModel
 
-    return ScriptedModel(oncall.script_for(goal))
+    return ScriptedModel(LOOPS[spec.loop].script_for(goal))
 
 
 def _tools(spec: Spec) -> list[Any]:

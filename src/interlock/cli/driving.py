@@ -18,12 +18,20 @@ from interlock import open_store
 from interlock import resume as resume_run
 from interlock import start as start_run
 from interlock.checkpoints import Store
-from interlock.cli.building import SCRIPTED, Spec, build_loop, prepare_world, spec_of, world_of
+from interlock.cli.building import (
+    LOOPS,
+    SCRIPTED,
+    Spec,
+    build_loop,
+    no_such_loop,
+    prepare_world,
+    spec_of,
+    world_of,
+)
 from interlock.cli.refusals import Interrupted
 from interlock.cli.reports import Progress, command_for, exit_status, report_run
 from interlock.cli.terminal import Terminal
 from interlock.graphs.loop import deps_of
-from interlock.graphs.oncall import GOAL
 from interlock.policies.budget import Budget
 from interlock.policies.canonical import ArgumentsError, parse_object
 from interlock.policies.errors import AlreadyDecided, BadDecision, BadLoop, RunFinished
@@ -151,7 +159,7 @@ def _wanted(
         tools=tools,
         model=model or SCRIPTED,
         budget=Budget(**bounds) if bounds else None,
-        world=str(world_of(store)) if loop else None,
+        world=str(world_of(store, loop)) if loop else None,
         folder="" if loop else str(Path.cwd()),
     )
     return spec, goal
@@ -161,16 +169,17 @@ def _split(words: Sequence[str], tools: str | None) -> tuple[str, str]:
     """Name of the ready-made loop, or nothing, and the goal."""
     if len(words) > 2:
         raise click.UsageError("too many words: put the goal in quotes")
-    if words and words[0] == "oncall":
+    if words and words[0] in LOOPS:
         if tools is not None:
-            raise click.UsageError("oncall has its own tools: give LOOP or --tools, not both")
-        return "oncall", words[1] if len(words) == 2 else GOAL
+            raise click.UsageError(f"{words[0]} has its own tools: give LOOP or --tools, not both")
+        return words[0], words[1] if len(words) == 2 else LOOPS[words[0]].goal
     if len(words) == 2:
-        raise BadLoop(f"there is no ready-made loop {words[0]!r}; there is: oncall")
+        raise no_such_loop(words[0])
+    ready = f"a ready-made loop: {', '.join(LOOPS)}"
     if not words:
-        raise click.UsageError("give a goal, or the ready-made loop oncall")
+        raise click.UsageError(f"give a goal, or {ready}")
     if tools is None:
-        raise click.UsageError("give your tools with --tools MODULE:NAME, or the ready-made loop oncall")
+        raise click.UsageError(f"give your tools with --tools MODULE:NAME, or {ready}")
     return "", words[0]
 
 

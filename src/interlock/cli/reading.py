@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from interlock import create_loop, open_store
 from interlock import inspect as inspect_run
 from interlock.cli.building import Spec, build_loop
@@ -60,7 +58,7 @@ def graph_command(loop: str | None, *, as_json: bool) -> int:
         if loop is None:
             built = create_loop(ScriptedModel([]), [], store=nowhere)
         else:
-            spec = Spec(loop=loop, model="scripted", world=str(Path("oncall.db")))
+            spec = Spec(loop=loop, model="scripted", world=f"{loop}.db")
             built = build_loop(spec, nowhere, "", model=ScriptedModel([]))
         drawn = built.get_graph().draw_mermaid().expandtabs(4)
     if as_json:
