@@ -63,11 +63,11 @@ class Loop(CompiledStateGraph[Any, Any, Any, Any]):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
         """LangGraph's `stream`, with `durability="sync"` by default."""
-        return super().stream(input, self._unlimited(config), **self._durable(config, options))
+        return super().stream(input, self._unlimited(config), **self.durable(config, options))
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """LangGraph's `astream`, with `durability="sync"` by default."""
-        return super().astream(input, self._unlimited(config), **self._durable(config, options))
+        return super().astream(input, self._unlimited(config), **self.durable(config, options))
 
     def _unlimited(self, config: RunnableConfig | None) -> RunnableConfig | None:
         """LangGraph's own limit, raised where a caller's is lower: the loop's own have to fire first."""
@@ -76,8 +76,11 @@ class Loop(CompiledStateGraph[Any, Any, Any, Any]):
             return config
         return {**config, "recursion_limit": own}
 
-    def _durable(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
-        """Without a checkpointer of its own or of a parent there is nothing to wait for."""
+    def durable(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a call with the loop's default durability.
+
+        Without a checkpointer of its own or of a parent there is nothing to wait for.
+        """
         inside = (config or {}).get("configurable", {})
         saver = inside.get(PARENT_SAVER, self.checkpointer)
         if options.get("durability") is None and isinstance(saver, BaseCheckpointSaver):

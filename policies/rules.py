@@ -144,8 +144,9 @@ def _own_copy(action: Action) -> Action:
 
 def _identity(rule: Rule) -> str:
     """What the version knows of a rule: its meaning where it states one, else its name, code and settings."""
-    if hasattr(rule, "meaning"):
-        return str(rule.meaning)
+    meaning = getattr(rule, "meaning", None)
+    if meaning is not None:
+        return str(meaning)
     code = getattr(rule, "__code__", None)
     if code is None:
         return rule_name(rule)

@@ -20,6 +20,7 @@ from interlock.graphs.billing.world import make_world
 from interlock.graphs.loop import Loop, create_loop
 from interlock.nodes.model import ChatModel
 from interlock.policies.budget import Budget
+from interlock.policies.rules import Policy
 
 __all__ = ["GOAL", "SCRIPTS", "build", "make_world", "script_for"]
 
@@ -37,6 +38,7 @@ def build(
     *,
     world: Path,
     budget: Budget | None = None,
+    policy: Policy | None = None,
     refund_timeout_s: float = 10.0,
 ) -> Loop:
     """The billing loop over a world that `make_world` wrote.
@@ -54,6 +56,7 @@ def build(
         billing_tools(world, refund_timeout_s=refund_timeout_s),
         store=store,
         budget=budget or Budget(max_steps=12),
+        policy=policy,
         instructions=INSTRUCTIONS,
         require=("customer_id", "invoice_id", "payment_status", "refund_eligible"),
         name="billing",

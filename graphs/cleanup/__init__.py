@@ -20,6 +20,7 @@ from interlock.graphs.cleanup.world import make_world
 from interlock.graphs.loop import Loop, create_loop
 from interlock.nodes.model import ChatModel
 from interlock.policies.budget import Budget
+from interlock.policies.rules import Policy
 
 __all__ = ["GOAL", "SCRIPTS", "build", "make_world", "script_for"]
 
@@ -31,7 +32,14 @@ You keep a database tidy. Find what is stale, delete the longest unused in one s
 at what is left. Say how many were deleted and how many are left; a person decides about every batch."""
 
 
-def build(model: BaseChatModel | ChatModel, store: Any, *, world: Path, budget: Budget | None = None) -> Loop:
+def build(
+    model: BaseChatModel | ChatModel,
+    store: Any,
+    *,
+    world: Path,
+    budget: Budget | None = None,
+    policy: Policy | None = None,
+) -> Loop:
     """The cleanup loop over a world that `make_world` wrote.
 
     Args:
@@ -46,6 +54,7 @@ def build(model: BaseChatModel | ChatModel, store: Any, *, world: Path, budget: 
         cleanup_tools(world),
         store=store,
         budget=budget or Budget(max_steps=12),
+        policy=policy,
         instructions=INSTRUCTIONS,
         require=("stale_count",),
         name="cleanup",

@@ -13,6 +13,7 @@ from interlock.graphs.oncall.tools import oncall_tools
 from interlock.graphs.oncall.world import make_world
 from interlock.nodes.model import ChatModel
 from interlock.policies.budget import Budget
+from interlock.policies.rules import Policy
 
 __all__ = ["GOAL", "SCRIPTS", "build", "make_world", "script_for"]
 
@@ -24,7 +25,14 @@ You are on call. Find out what happened from the incidents and the deploys, with
 Name the service, the deploy and the exact change. Change something only when the goal asks for it."""
 
 
-def build(model: BaseChatModel | ChatModel, store: Any, *, world: Path, budget: Budget | None = None) -> Loop:
+def build(
+    model: BaseChatModel | ChatModel,
+    store: Any,
+    *,
+    world: Path,
+    budget: Budget | None = None,
+    policy: Policy | None = None,
+) -> Loop:
     """The on-call loop over a world that `make_world` wrote.
 
     Args:
@@ -39,6 +47,7 @@ def build(model: BaseChatModel | ChatModel, store: Any, *, world: Path, budget: 
         oncall_tools(world),
         store=store,
         budget=budget or Budget(max_steps=12),
+        policy=policy,
         instructions=INSTRUCTIONS,
         require=("deploy",),
         name="oncall",

@@ -9,18 +9,38 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from interlock.policies.errors import BadLoop
 from interlock.policies.tool_errors import NotFound
 
 __all__ = ["changing", "one_row", "opened", "write_world"]
 
 
+WORLD_ID = 0x494C574F
+"""Marks a file as the world of an example, so that no other file of that name is overwritten ("ILWO")."""
+
+
 def write_world(path: Path, sql: Path) -> None:
-    """Write the world anew. A reader sees the old one or the new one, never a part."""
+    """Write the world anew. A reader sees the old one or the new one, never a part.
+
+    Raises:
+        BadLoop: another file has this name; it is left alone.
+    """
+    if path.exists() and not _is_world(path):
+        raise BadLoop(f"{path.name} is not a database of this example; move it, or give another --store")
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     fresh.unlink(missing_ok=True)
     with closing(sqlite3.connect(fresh)) as connection:
         connection.executescript(sql.read_text(encoding="utf-8"))
+        connection.execute(f"PRAGMA application_id={WORLD_ID}")
     os.replace(fresh, path)
+
+
+def _is_world(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            return bool(connection.execute("PRAGMA application_id").fetchone()[0] == WORLD_ID)
+    except sqlite3.DatabaseError:
+        return False
 
 
 @contextmanager

@@ -177,3 +177,29 @@ def test_a_loop_is_drawn_as_mermaid_text_without_leaving_a_file(
         assert f"{node}(" in drawn.stdout
     assert document(call("graph", *words, "--json"))["mermaid"].expandtabs(4).strip() == drawn.stdout.strip()
     assert list(folder.iterdir()) == []
+
+
+def test_a_run_works_under_the_policy_file_that_it_names(call: Invoke, folder: Path) -> None:
+    (folder / "freeze.toml").write_text(
+        'name = "freeze"\n[tools.rollback]\nverdict = "deny"\nreason = "change freeze"\n', encoding="utf-8"
+    )
+    goal = "What changed in deploy 4471? Roll it back."
+    frozen = call("run", "oncall", goal, "--policy", "freeze.toml", "--run-id", "r1", "--json")
+    assert "change freeze" in str(document(frozen)["unfinished"])
+    assert document(frozen)["changes"] == []
+
+
+def test_a_policy_that_speaks_of_other_tools_is_refused_before_the_run(call: Invoke, folder: Path) -> None:
+    (folder / "typo.toml").write_text(
+        'name = "typo"\n[tools.rolback]\nverdict = "deny"\nreason = "x"\n', encoding="utf-8"
+    )
+    refused = call("run", "oncall", "--policy", "typo.toml")
+    assert refused.exit_code == 2
+    assert "rolback" in refused.stderr
+    assert call("run", "oncall", "--policy", "missing.toml").exit_code == 2
+
+
+def test_a_file_that_is_not_the_examples_world_is_left_alone(call: Invoke, folder: Path) -> None:
+    (folder / "oncall.db").write_text("my own notes", encoding="utf-8")
+    assert call("run", "oncall").exit_code == 2
+    assert (folder / "oncall.db").read_text(encoding="utf-8") == "my own notes"

@@ -138,9 +138,9 @@ def test_a_run_inside_a_larger_graph_is_resumed_and_cancelled_through_its_parent
 def test_durability_is_sync_unless_the_caller_says_otherwise(tmp_path: Path) -> None:
     with open_store(tmp_path / "runs.db") as store:
         loop = create_loop(ScriptedModel([answer("ok")]), [], store=store)
-        assert loop._durable(None, {}) == {"durability": "sync"}
-        assert loop._durable(None, {"durability": "exit"}) == {"durability": "exit"}
-        assert loop.with_config(tags=["x"])._durable(None, {}) == {"durability": "sync"}
+        assert loop.durable(None, {}) == {"durability": "sync"}
+        assert loop.durable(None, {"durability": "exit"}) == {"durability": "exit"}
+        assert loop.with_config(tags=["x"]).durable(None, {}) == {"durability": "sync"}
 
 
 def test_the_graph_has_five_nodes_and_is_drawn_without_the_network() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from interlock.checkpoints import Store
-from interlock.cli.loading import load_model, load_tools
+from interlock.cli.loading import check_policy, load_model, load_policy, load_tools
 from interlock.graphs import billing, cleanup, oncall
 from interlock.graphs.loop import Loop, create_loop
 from interlock.policies.budget import Budget
@@ -66,6 +66,8 @@ class Spec(Record):
     """Bounds of the run; None for the loop's own."""
     world: str | None = None
     """Database of the ready-made loop."""
+    policy: str | None = None
+    """Policy file of the run."""
     folder: str = ""
     """Folder in which the run was started: where the user's modules are."""
 
@@ -89,14 +91,20 @@ def build_loop(spec: Spec, store: Store, goal: str, model: Any = None) -> Loop:
     Raises:
         BadLoop: tools or model cannot be loaded, or do not fit together.
     """
+    policy = load_policy(spec.policy) if spec.policy else None
     if spec.loop in LOOPS and spec.world is not None:
         chosen = model if model is not None else _model(spec, goal)
-        return LOOPS[spec.loop].build(chosen, store, world=Path(spec.world), budget=spec.budget)
-    if spec.loop or spec.tools is None:
+        world = Path(spec.world)
+        loop = LOOPS[spec.loop].build(chosen, store, world=world, budget=spec.budget, policy=policy)
+    elif spec.loop or spec.tools is None:
         raise no_such_loop(spec.loop)
-    tools = _tools(spec)
-    chosen = model if model is not None else _model(spec, goal)
-    return create_loop(chosen, tools, store=store, budget=spec.budget)
+    else:
+        tools = _tools(spec)
+        chosen = model if model is not None else _model(spec, goal)
+        loop = create_loop(chosen, tools, store=store, budget=spec.budget, policy=policy)
+    if policy is not None:
+        check_policy(policy, loop)
+    return loop
 
 
 def no_such_loop(name: str) -> BadLoop:

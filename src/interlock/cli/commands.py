@@ -40,6 +40,7 @@ by = click.option("--by", help="Who decides; your login name by default.")
 @click.argument("words", nargs=-1, metavar="[LOOP] GOAL")
 @click.option("--tools", metavar="MODULE:NAME", help="Your tools: a list of LangChain tools or functions.")
 @click.option("--model", metavar="MODEL", help="scripted, openai:NAME, or MODULE:NAME of a chat model.")
+@click.option("--policy", metavar="FILE", help="A policy file that the run works under.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Bound of the run, in steps.")
 @click.option("--run-id", help="Id of the run; a new one by default.")
 @common

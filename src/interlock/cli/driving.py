@@ -51,13 +51,14 @@ def run_command(
     as_json: bool,
     tools: str | None,
     model: str | None,
+    policy: str | None,
     max_steps: int | None,
     run_id: str | None,
 ) -> int:
     """`interlock run`: start a run and show its steps."""
     if run_id is not None and not RUN_ID.fullmatch(run_id):
         raise click.BadParameter("a run id has letters, digits, '.', '_' and '-'", param_hint="--run-id")
-    spec, goal = _wanted(words, store, tools, model, max_steps)
+    spec, goal = _wanted(words, store, tools, model, max_steps, policy)
     terminal = Terminal(as_json)
     with open_store(store) as opened, terminal.kept_clean():
         loop = build_loop(spec, opened, goal)
@@ -145,7 +146,12 @@ def _driven_to_its_end(store: Store, run_id: str) -> Run:
 
 
 def _wanted(
-    words: Sequence[str], store: str, tools: str | None, model: str | None, max_steps: int | None
+    words: Sequence[str],
+    store: str,
+    tools: str | None,
+    model: str | None,
+    max_steps: int | None,
+    policy: str | None,
 ) -> tuple[Spec, str]:
     """What is to be run, and for which goal."""
     loop, goal = _split(words, tools)
@@ -160,6 +166,7 @@ def _wanted(
         model=model or SCRIPTED,
         budget=Budget(**bounds) if bounds else None,
         world=str(world_of(store, loop)) if loop else None,
+        policy=str(Path(policy).absolute()) if policy else None,
         folder="" if loop else str(Path.cwd()),
     )
     return spec, goal

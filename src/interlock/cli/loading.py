@@ -5,11 +5,16 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
-from interlock.policies.errors import BadLoop
+from interlock.graphs.loop import Loop, deps_of
+from interlock.policies.errors import BadLoop, BadPolicy
+from interlock.policies.policychecks import problems
+from interlock.policies.policyfile import parse_policy
+from interlock.policies.rules import Policy
 
-__all__ = ["load_model", "load_tools"]
+__all__ = ["check_policy", "load_model", "load_policy", "load_tools"]
 
 
 def load_tools(reference: str) -> list[Any]:
@@ -80,3 +85,20 @@ def _load(reference: str, option: str) -> Any:
 def _named(error: BaseException) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def load_policy(file: str) -> Policy:
+    """The policy in a file. Raises BadPolicy, also when the file cannot be read."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadPolicy(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return parse_policy(text, file)
+
+
+def check_policy(policy: Policy, loop: Loop) -> None:
+    """Refuse a policy that speaks of tools or arguments that the loop does not have. Raises BadPolicy."""
+    tools = deps_of(loop).tools
+    contracts = {name: tool.contract for name, tool in tools.items()}
+    if wrong := problems(policy, contracts, {name: tool.schema for name, tool in tools.items()}):
+        raise BadPolicy(*wrong)
