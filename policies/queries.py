@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +35,9 @@ class Found:
 def pick(expression: str, raw: JsonValue) -> Found:
     """The value that a JMESPath expression finds."""
     try:
-        return Found(jmespath.search(expression, raw))
+        found = jmespath.search(expression, raw)
+        _refuse_endless(found)
+        return Found(found)
     except (JMESPathError, TypeError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:120]
         return Found(note=f"the contract's expression {expression!r} is broken: {reason}")
@@ -92,3 +95,16 @@ def _bounded(found: Found, expression: str) -> Found:
             note=f"what {expression!r} finds is no fact: {size} bytes, at most {MAX_FACT}; pick less"
         )
     return found
+
+
+def _refuse_endless(value: Any) -> None:
+    """Raises ValueError for a number that JSON does not have: `to_number('1e999')` finds one."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            pending.extend(one.values())
+        elif isinstance(one, list):
+            pending.extend(one)
+        elif isinstance(one, float) and not math.isfinite(one):
+            raise ValueError("it finds a number that is not finite")

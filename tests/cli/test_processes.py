@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -63,6 +64,7 @@ def interlock(*words: str, cwd: Path, **extra: str) -> subprocess.CompletedProce
         text=True,
         timeout=120,
         stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # may come ignored
     )
 
 
@@ -197,9 +199,12 @@ def test_help_answers_at_once_because_heavy_imports_wait() -> None:
     assert loaded.stdout.strip() == "[]"
     spent = []
     for _ in range(3):
-        began = time.perf_counter()
+        began = os.times()
         subprocess.run([str(INTERLOCK), "--help"], capture_output=True, check=True)
-        spent.append(time.perf_counter() - began)
+        ended = os.times()  # of the children: a busy machine makes the clock on the wall say nothing
+        spent.append(
+            ended.children_user + ended.children_system - began.children_user - began.children_system
+        )
     assert min(spent) < 0.3
 
 
