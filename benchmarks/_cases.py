@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from _measure import payload_of
 from langchain_core.language_models import BaseChatModel
@@ -82,6 +82,8 @@ class Case(Protocol):
 class Interlock:
     """Ours: budget, ledger, trace and payloads are saved as well."""
 
+    effect: Literal["read", "write"] = "read"
+
     def __init__(self, path: Path, steps: int, size: int) -> None:
         self.path, self.steps, self.size = path, steps, size
 
@@ -100,7 +102,7 @@ class Interlock:
             InstantModel(steps=self.steps, end=AIMessage("", tool_calls=[call])),
             [reader(self.size)],
             store=self.store,
-            contracts={"read_part": Contract(effect="read", untrusted=False)},
+            contracts={"read_part": Contract(effect=self.effect, untrusted=False)},
             budget=Budget(max_steps=self.steps + 1),
         )
 
@@ -120,6 +122,12 @@ class Interlock:
     def close(self) -> None:
         """Close the store."""
         self.store.close()
+
+
+class Writes(Interlock):
+    """Ours, with a tool that counts as a write: an intent and its completion at every step."""
+
+    effect = "write"
 
 
 class CreateAgent:
@@ -229,6 +237,7 @@ class SuperSteps:
 CASES: dict[str, type[Case]] = {
     "interlock": Interlock,
     "create_agent": CreateAgent,
+    "writes": Writes,
     "supersteps": SuperSteps,
 }
 """Cases by the name under which they are reported."""

@@ -24,8 +24,8 @@ from _measure import file_bytes, in_fresh_process, median_of, peak_mb, table_of
 STEPS = (50, 200, 1000)
 PAYLOAD = 2048
 NAMES = ("interlock", "create_agent")
-FLOOR = "supersteps"
-"""Measured only when it is named: LangGraph and the checkpointer without the loop."""
+NAMED = ("writes", "supersteps")
+"""Measured only when named: the loop with an effect at every step; LangGraph and the checkpointer alone."""
 REPEATED_UP_TO = 200
 REPEATS = 3
 WARM_UP_STEPS = 3
@@ -91,7 +91,7 @@ def options_of() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What a step costs beside the model and the tool.")
     parser.add_argument("--steps", type=int, nargs="+", metavar="N", default=STEPS, help="50 200 1000")
     parser.add_argument("--payload", type=int, metavar="BYTES", default=PAYLOAD, help="of each result: 2048")
-    parser.add_argument("--case", nargs="+", choices=[*NAMES, FLOOR], default=NAMES, help="the first two")
+    parser.add_argument("--case", nargs="+", choices=[*NAMES, *NAMED], default=NAMES, help="the first two")
     parser.add_argument("--json", action="store_true", help="print one JSON list")
     parser.add_argument("--worker", nargs=2, metavar=("NAME", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()

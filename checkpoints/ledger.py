@@ -76,6 +76,12 @@ class EffectLedger:
             rows = connection.execute("SELECT * FROM effects WHERE run_id = ? ORDER BY seq", (run_id,))
             return [_effect(row) for row in rows]
 
+    def of_action(self, run_id: str, digest: str) -> list[EffectRow]:
+        """The effects of one exact action in a run, in the order in which they started."""
+        with self._database.single() as connection:
+            sql = "SELECT * FROM effects WHERE run_id = ? AND digest = ? ORDER BY seq"
+            return [_effect(row) for row in connection.execute(sql, (run_id, digest))]
+
     def _update(self, change: str, condition: str, key: str, *values: str) -> None:
         with self._database.transaction() as connection:
             sql = f"UPDATE effects {change} WHERE key = ? AND {condition}"

@@ -17,7 +17,7 @@ from interlock.policies.provenance import Origin
 from interlock.policies.questions import Approval
 from interlock.policies.rules import Action, Rule, call, judge
 from interlock.policies.tickets import Ticket
-from interlock.policies.verdicts import Deny, Verdict, strictest
+from interlock.policies.verdicts import Allow, Deny, Verdict, strictest
 
 __all__ = ["Judged", "clear_arguments", "judged", "ticket_for"]
 
@@ -57,10 +57,12 @@ async def judged(
     verdicts = [judge(action, deps.policy, _in_time)]
     origins: dict[str, Origin] = {}
     if bound.mutates:
-        origins = await origins_of(bound, canonical, visit, deps)
-        if suspect := by_provenance(bound.contract, canonical, origins, outside_was_read(visit, deps)):
+        outside = outside_was_read(visit, deps)
+        if outside or not isinstance(verdicts[0], Allow):
+            origins = await origins_of(bound, canonical, visit, deps)
+        if suspect := by_provenance(bound.contract, canonical, origins, outside):
             verdicts.append(suspect)
-        done = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
+        done = await deps.io(deps.store.ledger.of_action, visit.control.run_id, digest)
         if again := repeated_effect(done, digest, visit.control.step):
             verdicts.append(again)
     return Judged(strictest(verdicts) or _nothing(), action, digest, origins)

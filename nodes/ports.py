@@ -144,6 +144,10 @@ class Ledger(Protocol):
         """Record what a timed-out call returned afterwards."""
         ...
 
+    def of_action(self, run_id: str, digest: str) -> list[EffectRow]:
+        """The effects of one exact action in a run, in the order in which they started."""
+        ...
+
     def of_run(self, run_id: str) -> list[EffectRow]:
         """All effects of a run, in the order in which they started."""
         ...
