@@ -60,6 +60,8 @@ async def _refusal(ticket: Ticket, arguments: dict[str, Any], visit: Visit, deps
         begun = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
         if all(row.key != ticket.idempotency_key for row in begun):  # a started effect is never just refused
             return f"the approval expired at {ticket.expires_at}"
+    if not (tool.mutates or tool.contract.scope or deps.policy.rules or ticket.approval_id):
+        return None  # only the default rules apply, and they allow every read
     verdict = (await judged(ticket.tool, arguments, visit, deps)).verdict
     match verdict:
         case Allow() if ticket.approval_id is None:
