@@ -56,10 +56,8 @@ async def _refusal(ticket: Ticket, arguments: dict[str, Any], visit: Visit, deps
         )
     if ticket.idempotency_key != idempotency_key(visit.control, ticket.digest):
         return "the ticket's idempotency key is not the one of this step and action"
-    if ticket.expires_at and datetime.fromisoformat(ticket.expires_at) <= deps.clock.now():
-        begun = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
-        if all(row.key != ticket.idempotency_key for row in begun):  # a started effect is never just refused
-            return f"the approval expired at {ticket.expires_at}"
+    if await _expired(ticket, visit, deps):
+        return f"the approval expired at {ticket.expires_at}"
     if not (tool.mutates or tool.contract.scope or deps.policy.rules or ticket.approval_id):
         return None  # only the default rules apply, and they allow every read
     verdict = (await judged(ticket.tool, arguments, visit, deps)).verdict
@@ -70,6 +68,14 @@ async def _refusal(ticket: Ticket, arguments: dict[str, Any], visit: Visit, deps
             return await _unapproved(ticket, visit, deps)
         case _:
             return f"rule {verdict.rule}: {verdict.reason}"
+
+
+async def _expired(ticket: Ticket, visit: Visit, deps: Deps) -> bool:
+    """True when the approval came too late for an action that has not begun; a begun one goes on."""
+    if not ticket.expires_at or datetime.fromisoformat(ticket.expires_at) > deps.clock.now():
+        return False
+    begun = await deps.io(deps.store.ledger.of_action, visit.control.run_id, ticket.digest)
+    return all(row.key != ticket.idempotency_key for row in begun)
 
 
 async def _unapproved(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
