@@ -26,8 +26,9 @@ AGAIN = (
 class EffectLedger:
     """The effects of a store. Every method raises StoreError when the file fails or the key is not known."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, records: Database, data: Database) -> None:
+        self._database = records
+        self._data = data
 
     def begin(self, intent: EffectRow) -> EffectRow | None:
         """Commit the intent. None: it is new or was cleared, the tool may run. A row: what is known of it.
@@ -54,9 +55,19 @@ class EffectLedger:
         self._update("SET state = 'in_flight', attempts = attempts + 1", "state != 'done'", key)
 
     def finish(self, key: str, result: ToolResult, summary: str, at: str) -> None:
-        """The effect happened, with this result. Idempotent: the first result stays."""
+        """The effect happened, with this result. Idempotent: the first result stays.
+
+        Written without waiting for the disk: what a power cut takes away leaves the effect in doubt, no more.
+        """
         done = "SET state = 'done', result = ?, summary = ?, finished_at = ?"
-        self._update(done, "state != 'done'", key, result.model_dump_json(exclude_none=True), summary, at)
+        with self._data.transaction() as connection:
+            sql = f"UPDATE effects {done} WHERE key = ? AND state != 'done'"
+            told = result.model_dump_json(exclude_none=True)
+            if (
+                not connection.execute(sql, (told, summary, at, key)).rowcount
+                and _find(connection, key) is None
+            ):
+                raise StoreError(f"the ledger has no effect with the key {key}")
 
     def doubt(self, key: str, at: str) -> None:
         """The effect may or may not have happened. A completed effect stays so."""

@@ -36,7 +36,7 @@ class Store:
         """LangGraph's checkpointer, for sync and async graphs."""
         self.runs = RunTable(records, clock)
         self.approvals = ApprovalTable(records)
-        self.ledger = EffectLedger(records)
+        self.ledger = EffectLedger(records, data)
         self.payloads = PayloadTable(data, clock)
         self.traces = TraceTable(data)
         self._records = records
