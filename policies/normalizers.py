@@ -129,9 +129,18 @@ def _entities(chosen: JsonValue, room: int) -> list[JsonValue]:
         text = compact(item, room)
         if text is None:
             return [*kept, f"… {len(listed) - len(kept)} more"]
-        kept.append(json.loads(text))
+        kept.append(_seen(item))
         room -= size_of(text) + 1
     return kept
+
+
+def _seen(value: JsonValue) -> JsonValue:
+    """The value with its hidden characters written out."""
+    if isinstance(value, dict):
+        return {visible(key): _seen(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_seen(item) for item in value]
+    return visible(value) if isinstance(value, str) else value
 
 
 def _notes(problems: list[str]) -> str:

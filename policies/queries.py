@@ -36,7 +36,7 @@ def pick(expression: str, raw: JsonValue) -> Found:
     """The value that a JMESPath expression finds."""
     try:
         found = jmespath.search(expression, raw)
-        _refuse_endless(found)
+        _refuse_foreign(found)
         return Found(found)
     except (JMESPathError, TypeError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:120]
@@ -97,8 +97,8 @@ def _bounded(found: Found, expression: str) -> Found:
     return found
 
 
-def _refuse_endless(value: Any) -> None:
-    """Raises ValueError for a number that JSON does not have: `to_number('1e999')` finds one."""
+def _refuse_foreign(value: Any) -> None:
+    """Raises ValueError for what JSON does not have: `to_number('1e999')` and `&a` find such things."""
     pending = [value]
     while pending:
         one = pending.pop()
@@ -108,3 +108,5 @@ def _refuse_endless(value: Any) -> None:
             pending.extend(one)
         elif isinstance(one, float) and not math.isfinite(one):
             raise ValueError("it finds a number that is not finite")
+        elif not isinstance(one, str | int | float | None):
+            raise ValueError("it finds an expression, which is no fact")

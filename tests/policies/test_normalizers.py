@@ -372,3 +372,9 @@ def test_every_process_gives_the_same_envelope_whatever_its_hash_seed() -> None:
         for seed in ("1", "2", "3")
     }
     assert len(told) == 1
+
+
+def test_entities_with_hidden_characters_are_written_out() -> None:
+    hidden = {"\U000e0000": "a\u202eb\\"}
+    found = seen(hidden, normalizer={"entities": "@"}).entities
+    assert found == [{"\\U000e0000": "a\\u202eb\\"}]
