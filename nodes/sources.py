@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from interlock.nodes.deps import Deps
@@ -34,20 +36,32 @@ def outside_was_read(visit: Visit, deps: Deps) -> bool:
 
 
 async def _sources(tool: BoundTool, visit: Visit, deps: Deps) -> Sources:
-    known = Sources(goal=visit.control.goal, trusted=trusted_facts(visit.state.get("facts") or {}))
-    user, trusted, outside = list[str](), list(known.trusted), list[Content]()
+    known, read = Sources(goal=visit.control.goal), dict[int, Content]()
     for step in visit.state.get("scratchpad") or ():
-        user += _answers(step)
-        content = await _content(
-            step, Sources(known.goal, tuple(user), tuple(trusted), tuple(outside)), visit, deps
-        )
+        known = replace(known, user=(*known.user, *_answers(step)))
+        content = await _content(step, partial(_knowing, known, read, visit), visit, deps)
         if content is not None:
-            (outside if content.origin.startswith("outside:") else trusted).append(content)
+            read[int(step["step"])] = content
     properties = tool.schema.get("properties", {})
     defaults = {name: one["default"] for name, one in properties.items() if "default" in one}
-    return Sources(
-        known.goal, tuple(user), tuple(trusted), tuple(outside), defaults, frozenset(_declared(tool.schema))
-    )
+    known = replace(known, defaults=defaults, declared=frozenset(_declared(tool.schema)))
+    return _knowing(known, read, visit)
+
+
+def _knowing(known: Sources, read: Mapping[int, Content], visit: Visit) -> Sources:
+    """The sources with what was read so far.
+
+    A fact counts only once its step was read: before that nobody knows what its call merely repeated.
+    """
+    outside = [one for one in read.values() if one.origin.startswith("outside:")]
+    trusted = [one for one in read.values() if not one.origin.startswith("outside:")]
+    learned = {
+        key: fact
+        for key, fact in (visit.state.get("facts") or {}).items()
+        if fact["trust"] == "user" or fact["step"] in read
+    }
+    facts = trusted_facts(learned, {step: content.echoes for step, content in read.items()})
+    return replace(known, trusted=(*facts, *trusted), outside=tuple(outside))
 
 
 def _answers(step: Mapping[str, Any]) -> list[str]:
@@ -56,8 +70,14 @@ def _answers(step: Mapping[str, Any]) -> list[str]:
     return [one["message"] for one in decisions if one.get("type") == "respond" and one.get("message")]
 
 
-async def _content(step: Mapping[str, Any], before: Sources, visit: Visit, deps: Deps) -> Content | None:
-    """What a step read, indexed once in a process; what a call only repeats vouches for nothing."""
+async def _content(
+    step: Mapping[str, Any], before: Callable[[], Sources], visit: Visit, deps: Deps
+) -> Content | None:
+    """What a step read, indexed once in a process; what a call only repeats vouches for nothing.
+
+    Args:
+        before: gives what was known when the step's call was made.
+    """
     key = (visit.control.run_id, int(step["step"]))
     if key in deps.read:
         return deps.read[key]
@@ -73,7 +93,7 @@ async def _content(step: Mapping[str, Any], before: Sources, visit: Visit, deps:
     if tool is None or tool.contract.untrusted:
         content = Content.of(f"outside:{ticket['tool']}#{step['step']}", raw)
     else:
-        origins = trace_arguments(ticket["arguments"], before)
+        origins = trace_arguments(ticket["arguments"], before())
         echoes = unknown_values(ticket["arguments"], origins)
         content = Content.of(f"tool:{ticket['tool']}", raw, echoes)
     deps.read[key] = content

@@ -39,6 +39,14 @@ _AFTER = re.compile(
 )
 """What may stand after a value; it is matched against its last character and the twenty after it."""
 
+_MONTH = "(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}"
+_QUANTITY = "(?:second|minute|hour|day|night|week|month|year|person|euro|dollar)s?|times|people|percent"
+_DAY_BEFORE = re.compile(rf"\b{_MONTH}\.? \Z")
+_DAY_AFTER = re.compile(rf"\A (?:of )?{_MONTH}\b")
+_MARKER_BEFORE = re.compile(r"(?:[\n:.?!;] ?|\()\Z")
+_MARKER_AFTER = re.compile(r"\A[.)] ")
+_UNIT_AFTER = re.compile(rf"\A ?(?:{_UNITS}|{_QUANTITY})(?!\w)")
+
 
 def normal(text: str) -> str:
     """The form in which texts are compared: composed (NFC), lower case, every run of white space one space.
@@ -75,20 +83,24 @@ def occurs(value: str | int | float, index: str) -> bool:
 
     `4471` occurs in "deploy 4471." and not in "44712", "INC-4471" or "1,4471"; `bob@example.org` does not
     occur in "jacob@example.org" or "bob@example.org.evil.net"; `a.org` does not occur in "a.org/b".
+
+    A bare number is not the day in "June 13" nor the marker in "1. Read the mail". A text of digits is an
+    identifier and no quantity either: the text "4" does not occur in "4 hours", while the number 4 does.
     """
-    forms = spellings(normal(value)) if isinstance(value, str) else spellings(number_text(value))
-    return any(_stands_alone(form, index) for form in forms)
+    text = normal(value) if isinstance(value, str) else number_text(value)
+    return any(_stands_alone(form, index, isinstance(value, str)) for form in spellings(text))
 
 
 def share_from(text: str, index: str) -> float:
     """Share (0 to 1) of a text's passages of five words that stand in the index, from a bounded sample."""
     words = normal(text).split(" ")
-    starts = range(0, max(1, len(words) - RUN + 1))
+    starts = range(len(words) - RUN + 1)
     sample = starts[:: max(1, len(starts) // SAMPLES)]
-    return sum(" ".join(words[at : at + RUN]) in index for at in sample) / len(sample)
+    found = sum(" ".join(words[at : at + RUN]) in index for at in sample)
+    return found / len(sample) if sample else 0.0
 
 
-def _stands_alone(form: str, index: str) -> bool:
+def _stands_alone(form: str, index: str, identifies: bool) -> bool:
     if not form:
         return False
     at = index.find(form)
@@ -96,7 +108,19 @@ def _stands_alone(form: str, index: str) -> bool:
         if at < 0:
             return False
         end = at + len(form)
-        if _BEFORE.search(index[max(0, at - 5) : at + 1]) and _AFTER.match(index[end - 1 : end + 20]):
+        alone = _BEFORE.search(index[max(0, at - 5) : at + 1]) and _AFTER.match(index[end - 1 : end + 20])
+        if alone and (not form.isdecimal() or _means_itself(index, at, end, identifies)):
             return True
         at = index.find(form, at + 1)
     return False
+
+
+def _means_itself(index: str, at: int, end: int, identifies: bool) -> bool:
+    """False for a bare number that is a day of a month, the marker of an item or, for a text, a quantity."""
+    before, after = index[max(0, at - 12) : at], index[end : end + 14]
+    if end - at <= 2:
+        if _DAY_BEFORE.search(before) or _DAY_AFTER.match(after):
+            return False
+        if _MARKER_BEFORE.search(before) and _MARKER_AFTER.match(after):
+            return False
+    return not (identifies and (_UNIT_AFTER.match(after) or before.endswith(("$", "€", "£", "¥"))))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock.policies.contracts import Contract
-from interlock.policies.provenance import Origin, argument_of, is_trusted, leaves
+from interlock.policies.provenance import Origin, argument_of, is_key, is_trusted, leaves
 from interlock.policies.text import bounded, visible
 from interlock.policies.verdicts import NeedsApproval
 
@@ -22,23 +22,34 @@ def by_provenance(
 ) -> NeedsApproval | None:
     """A person decides about a write whose targets come from outside content or from nowhere.
 
-    Says nothing before any outside content was read, and nothing about reads.
+    Says nothing before any outside content was read, and nothing about reads. A value without an origin
+    counts as made up by the model. A write that could be aimed by its arguments but has none asks as well:
+    nothing in it shows that the goal wanted it.
     """
     if not outside_read or contract.effect == "read":
         return None
-    suspect = [
-        f"{path} = {_short(value)} ({origin_words(origins.get(path, 'model'))})"
+    suspect = _suspects(contract, arguments, origins)
+    if suspect:
+        more = f" and {len(suspect) - SHOWN} more" if len(suspect) > SHOWN else ""
+        return _ask(f"this comes from nothing trusted: {'; '.join(suspect[:SHOWN])}{more}")
+    if contract.targets is None and not any(True for _ in leaves(arguments)):
+        return _ask("no argument says whom or what this hits")
+    return None
+
+
+def _suspects(contract: Contract, arguments: Mapping[str, Any], origins: Mapping[str, Origin]) -> list[str]:
+    """The targets that nothing trusted vouches for, in words. Keys without an origin are the tool's own."""
+    return [
+        f"{_bounded(path)} = {_short(value)} ({_bounded(origin_words(origins.get(path, 'model')))})"
         for path, value in leaves(arguments)
         if (contract.targets is None or argument_of(path) in contract.targets)
         and not is_trusted(origins.get(path, "model"))
+        and not (is_key(path) and path not in origins)
     ]
-    if not suspect:
-        return None
-    more = f" and {len(suspect) - SHOWN} more" if len(suspect) > SHOWN else ""
-    reason = (
-        f"outside content was read, and this comes from nothing trusted: {'; '.join(suspect[:SHOWN])}{more}"
-    )
-    return NeedsApproval(rule="outside_target", reason=reason)
+
+
+def _ask(why: str) -> NeedsApproval:
+    return NeedsApproval(rule="outside_target", reason=f"outside content was read, and {why}")
 
 
 def provenance_of(origins: Mapping[str, Origin]) -> dict[str, str]:
@@ -68,4 +79,8 @@ def origin_words(origin: Origin) -> str:
 
 
 def _short(value: Any) -> str:
-    return bounded(visible(json.dumps(value, ensure_ascii=False)), 80)
+    return _bounded(json.dumps(value, ensure_ascii=False))
+
+
+def _bounded(text: str) -> str:
+    return bounded(visible(text), 80)

@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.policies.matching import content_index, occurs, share_from
+from interlock.policies.matching import content_index, normal, occurs, share_from
+from interlock.policies.templates import fillings
 
 __all__ = [
     "Content",
     "Origin",
     "Sources",
     "argument_of",
+    "is_key",
     "is_trusted",
     "leaves",
     "trace_arguments",
@@ -62,7 +64,7 @@ class Content:
         """True when the value stands in here and was not merely repeated from the call's arguments."""
         if not occurs(value, self.index):
             return False
-        return not any(occurs(value, content_index(echo)) for echo in self.echoes)
+        return not any(_repeats(value, echo) for echo in self.echoes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,17 @@ class Sources:
     """Names of fields that the tool's schema declares, at any depth. Other keys are data."""
 
 
-def trusted_facts(facts: Mapping[str, Mapping[str, Any]]) -> tuple[Content, ...]:
-    """The facts (dumped, by key) that may vouch for a value: neither tainted nor inferred by the model."""
+def trusted_facts(
+    facts: Mapping[str, Mapping[str, Any]], echoes: Mapping[int, tuple[str, ...]] | None = None
+) -> tuple[Content, ...]:
+    """The facts (dumped, by key) that may vouch for a value: neither tainted nor inferred by the model.
+
+    Args:
+        echoes: by step, what the result may merely repeat: a fact of that step vouches for none of it.
+    """
+    repeated = echoes or {}
     return tuple(
-        Content.of(f"fact:{key}", fact.get("value"))
+        Content.of(f"fact:{key}", fact.get("value"), repeated.get(int(fact.get("step", 0)), ()))
         for key, fact in facts.items()
         if not fact.get("tainted") and fact.get("trust") in ("observed", "user")
     )
@@ -104,7 +113,8 @@ def trace_arguments(arguments: Mapping[str, Any], sources: Sources) -> dict[str,
     in the goal and outside counts as the goal's. Texts, numbers and items of lists are traced one by one, and
     so are keys of nested objects that the tool does not declare. Nulls count as not given. A boolean has no
     origin beside the tool's default. A text that is an enumeration ("a, b") or a moment ("2024-05-15 10:00")
-    has the worst origin of its parts. A longer text counts as outside when it holds an
+    has the worst origin of its parts. A text that follows a template of the person's ('Dinner at {place}')
+    is the goal's when all that fills it is trusted. A longer text counts as outside when it holds an
     address, a code or a number from there, or when a significant part of it stems from there.
     """
     goal = Content.of("goal", sources.goal)
@@ -121,6 +131,11 @@ def leaves(arguments: Mapping[str, Any], declared: frozenset[str] = frozenset())
     """Every value of the arguments with its path: texts, numbers, booleans, empty lists and objects, keys."""
     for name, value in arguments.items():
         yield from _leaves(_quoted(name), value, declared)
+
+
+def is_key(path: str) -> bool:
+    """True for the path of a key of a nested object, rather than of a value."""
+    return path.endswith("}")
 
 
 def argument_of(path: str) -> str:
@@ -164,9 +179,19 @@ def _trace(value: Any, known: list[Content], outside: tuple[Content, ...]) -> Or
     origin = _found(value, known) or _found(value, outside)
     if origin is not None or not isinstance(value, str):
         return origin or "model"
-    if parts := _parts(value):
-        return _worst([_found(part, known) or _found(part, outside) or "model" for part in parts])
-    return _carried(value, known, outside)
+    if _follows_a_template(value, known):
+        return "goal"
+    parts = [_found(part, known) or _found(part, outside) or "model" for part in _parts(value)]
+    worst = _worst(parts) if parts else "model"
+    return worst if worst != "model" else _carried(value, known, outside)
+
+
+def _follows_a_template(text: str, known: list[Content]) -> bool:
+    """True when a person gave a template for this text and everything that fills it is trusted."""
+    said = [content.index for content in known if content.origin in ("goal", "user")]
+    return any(
+        all(_found(part, known) for part in filling) for index in said for filling in fillings(text, index)
+    )
 
 
 def _parts(text: str) -> list[str]:
@@ -198,6 +223,11 @@ def _carried(text: str, known: list[Content], outside: tuple[Content, ...]) -> O
 
 def _found(value: str | int | float, contents: Iterable[Content]) -> Origin | None:
     return next((content.origin for content in contents if content.vouches(value)), None)
+
+
+def _repeats(value: str | int | float, echo: str) -> bool:
+    """True when the value is in the echo, even as a part of a longer word."""
+    return occurs(value, content_index(echo)) or normal(str(value)) in normal(echo)
 
 
 def _same(value: Any, default: Any) -> bool:

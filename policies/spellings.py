@@ -45,7 +45,7 @@ def spellings(text: str) -> list[str]:
         found += [f"{scheme}{match[1]}{end}" for scheme in ("", "http://", "https://") for end in ("", "/")]
     elif match := _HANDLE.fullmatch(text):
         found.append(match[1])
-    elif _LONG_CODE.fullmatch(text):
+    if _LONG_CODE.fullmatch(text):
         found += _codes(text.replace(" ", ""))
     return list(dict.fromkeys(found))
 

