@@ -234,10 +234,49 @@ class SuperSteps:
         self.store.close()
 
 
+class Effects:
+    """Intents and completions alone, one of each a step, as `writes` adds them to `interlock`."""
+
+    def __init__(self, path: Path, steps: int, size: int) -> None:
+        self.path, self.steps = path, steps
+
+    def open(self) -> None:
+        """Open the store."""
+        from interlock import open_store
+
+        self.store = open_store(self.path)
+
+    def build(self) -> None:
+        """Nothing: there is no graph."""
+
+    def run(self) -> None:
+        """Write an intent and complete it, once for every step."""
+        from interlock.policies.effects import EffectRow
+        from interlock.policies.observations import ToolResult
+
+        at = "2026-01-01T00:00:00+00:00"
+        result = ToolResult(status="ok", raw_ref="e" * 64, size=2048)
+        for step in range(1, self.steps + 1):
+            key = f"key-{step}"
+            intent = EffectRow(key=key, run_id="run", step=step, tool="write_part",
+                               arguments={"number": step}, digest="d" * 64, started_at=at)  # fmt: skip
+            self.store.ledger.begin(intent)
+            self.store.ledger.finish(key, result, "s" * 200, at)
+
+    def last_step(self) -> int:
+        """The number of completed effects."""
+        return sum(row.state == "done" for row in self.store.ledger.of_run("run"))
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+
 CASES: dict[str, type[Case]] = {
     "interlock": Interlock,
     "create_agent": CreateAgent,
     "writes": Writes,
     "supersteps": SuperSteps,
+    "effects": Effects,
 }
 """Cases by the name under which they are reported."""

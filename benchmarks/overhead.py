@@ -24,8 +24,9 @@ from _measure import file_bytes, in_fresh_process, median_of, peak_mb, table_of
 STEPS = (50, 200, 1000)
 PAYLOAD = 2048
 NAMES = ("interlock", "create_agent")
-NAMED = ("writes", "supersteps")
-"""Measured only when named: the loop with an effect at every step; LangGraph and the checkpointer alone."""
+NAMED = ("writes", "supersteps", "effects")
+"""Measured only when named: the loop with an effect at every step; LangGraph and the checkpointer alone; the
+ledger's intents and completions alone."""
 REPEATED_UP_TO = 200
 REPEATS = 3
 WARM_UP_STEPS = 3

@@ -28,6 +28,7 @@ from interlock.checkpoints import open_store
 from interlock.graphs.routing import EDGES, Edge
 from interlock.graphs.state import LoopInput, LoopOutput, LoopState
 from interlock.nodes.authorize import authorize
+from interlock.nodes.caching import ByRun
 from interlock.nodes.deps import Deps
 from interlock.nodes.execute import execute
 from interlock.nodes.io import direct, run_sync, threaded
@@ -239,8 +240,8 @@ def _deps(
         clock=clock or SystemClock(),
         ids=ids or (lambda: uuid.uuid4().hex[:12]),
         io=direct,
-        vault={},
-        read={},
+        vault=ByRun(),
+        read=ByRun(),
         asynchronous=False,
         sleep=time.sleep,
         asleep=asyncio.sleep,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from interlock.nodes.caching import ByRun
 from interlock.nodes.ports import IO, Clock, Ids, Ports
 from interlock.nodes.tools import BoundTool
 from interlock.policies.budget import Budget
@@ -33,9 +34,9 @@ class Deps:
     ids: Ids
     io: IO
     """How ports, the model and the tools are called: `direct` or `threaded`."""
-    vault: dict[tuple[str, int], dict[str, JsonValue]]
+    vault: ByRun[dict[str, JsonValue]]
     """Arguments that hold secrets, by run and step. In memory only: another process proposes them anew."""
-    read: dict[tuple[str, int], Content]
+    read: ByRun[Content]
     """What steps have read, indexed, by run and step. A cache: it is rebuilt from the store."""
     asynchronous: bool
     """True in the async graph."""

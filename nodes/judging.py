@@ -70,7 +70,7 @@ async def judged(
 
 def clear_arguments(saved: dict[str, Any], visit: Visit, deps: Deps) -> dict[str, Any]:
     """The step's arguments with their secrets, where this process knows them; else as they were saved."""
-    return deps.vault.get((visit.control.run_id, visit.control.step), saved)
+    return deps.vault.of(visit.control.run_id).get(visit.control.step, saved)
 
 
 def ticket_for(

@@ -29,7 +29,7 @@ async def normalize(state: State, deps: Deps) -> Update:
     record = visit.step_record()
     if record.observation is not None:  # a person answered a stuck run: the step itself was looked at before
         return visit.leave(deps, part={}, stuck=False)
-    deps.vault.pop((visit.control.run_id, visit.control.step), None)
+    deps.vault.of(visit.control.run_id).pop(visit.control.step, None)
     observation, facts = await _look(record, visit, deps)
     if record.model.get("notes"):
         notes = "; ".join(str(note) for note in _list(record.model["notes"]))

@@ -78,9 +78,9 @@ async def _content(
     Args:
         before: gives what was known when the step's call was made.
     """
-    key = (visit.control.run_id, int(step["step"]))
-    if key in deps.read:
-        return deps.read[key]
+    read, number = deps.read.of(visit.control.run_id), int(step["step"])
+    if number in read:
+        return read[number]
     result, ticket = step.get("result") or {}, step.get("ticket") or {}
     if not ticket or not step.get("observation"):
         return None
@@ -96,7 +96,7 @@ async def _content(
         origins = trace_arguments(ticket["arguments"], before())
         echoes = unknown_values(ticket["arguments"], origins)
         content = Content.of(f"tool:{ticket['tool']}", raw, echoes)
-    deps.read[key] = content
+    read[number] = content
     return content
 
 

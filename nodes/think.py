@@ -103,7 +103,7 @@ def _kept(decision: Decision, visit: Visit, deps: Deps, step: int) -> Decision:
         arguments = tool.validate(proposal.arguments) if tool.mutates else proposal.arguments
         hidden = tool.redacted(arguments)
         if hidden != arguments:
-            deps.vault[visit.control.run_id, step] = tool.validate(arguments)
+            deps.vault.of(visit.control.run_id)[step] = tool.validate(arguments)
         proposal = proposal.model_copy(update={"arguments": hidden})
     elif isinstance(proposal, FinalAnswer):
         proposal = proposal.model_copy(update={"answer": redact(proposal.answer)})

@@ -69,5 +69,7 @@ async def _ended(visit: Visit, deps: Deps, reason: Reason, message: str, answer:
     facts, steps = visit.state.get("facts") or {}, visit.state.get("scratchpad") or []
     outcome = outcome_of(ended, reason, message, answer, facts, effects, steps)
     await keep_record(visit, deps, update)
+    deps.read.drop(visit.control.run_id)
+    deps.vault.drop(visit.control.run_id)
     await deps.io(deps.store.runs.finish, visit.control.run_id, outcome, iso(deps))
     return {**update, "outcome": outcome.model_dump(mode="json")}
