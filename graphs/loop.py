@@ -8,6 +8,7 @@ execute → normalize | authorize      normalize → think | verify | authorize 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -15,7 +16,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -29,12 +30,12 @@ from interlock.graphs.routing import EDGES, Edge
 from interlock.graphs.state import LoopInput, LoopOutput, LoopState
 from interlock.nodes.authorize import authorize
 from interlock.nodes.caching import ByRun
-from interlock.nodes.deps import Deps
+from interlock.nodes.deps import Deps, OnStuck
 from interlock.nodes.execute import execute
 from interlock.nodes.io import direct, run_sync, threaded
 from interlock.nodes.model import ChatModel
 from interlock.nodes.normalize import normalize
-from interlock.nodes.ports import Clock, Ids, Ports
+from interlock.nodes.ports import Clock, Ids
 from interlock.nodes.think import think
 from interlock.nodes.tools import BoundTool, bind_tools
 from interlock.nodes.verify import verify
@@ -106,6 +107,7 @@ def create_loop(
     budget: Budget | None = None,
     instructions: str = "",
     require: Iterable[str] = (),
+    on_stuck: OnStuck = "stop",
     checkpointer: BaseCheckpointSaver[Any] | _Stores | None = STORES,
     name: str = "interlock",
     approval_ttl_s: float = 7 * 86_400.0,
@@ -123,6 +125,7 @@ def create_loop(
         budget: bounds of one run; see `Budget` for the defaults.
         instructions: the operator's instructions, first in the prompt.
         require: keys of facts that a tool must have observed before an answer is accepted.
+        on_stuck: what happens to a run that makes no progress: `stop` ends it, `ask` asks a person.
         checkpointer: the store's own by default; None leaves it to a parent graph or a server.
         name: name of the graph.
         approval_ttl_s: seconds until an unanswered question expires.
@@ -134,10 +137,30 @@ def create_loop(
     Raises:
         BadLoop: tools, contracts or model do not fit together.
     """
-    _check_types(model, tools, store, policy, budget, require)
+    _check_types(model, tools, store, policy, budget, require, on_stuck)
     store = store if store is not None else open_store(":memory:")
-    deps = _deps(
-        model, tools, store, contracts, policy, budget, instructions, require, approval_ttl_s, clock, ids
+    chat = model if isinstance(model, ChatModel) else ChatModel(model)
+    bound, policy = bind_tools(tools, contracts or {}), policy or Policy()
+    deps = Deps(
+        decide=chat.decide,
+        adecide=chat.adecide,
+        tools=bound,
+        policy=policy,
+        budget=budget or Budget(),
+        store=store,
+        clock=clock or SystemClock(),
+        ids=ids or _new_id,
+        io=direct,
+        vault=ByRun(),
+        read=ByRun(),
+        asynchronous=False,
+        sleep=time.sleep,
+        asleep=asyncio.sleep,
+        require=_check_required(require, bound),
+        on_stuck=on_stuck,
+        fingerprint=_fingerprint(bound, policy),
+        instructions=instructions,
+        approval_ttl_s=approval_ttl_s,
     )
     saver = store.checkpointer if isinstance(checkpointer, _Stores) else checkpointer
     limit = deps.budget.max_steps * SUPER_STEPS_PER_STEP + 10
@@ -212,47 +235,13 @@ class SystemClock:
         return time.perf_counter()
 
 
-def _deps(
-    model: BaseChatModel | ChatModel,
-    tools: Sequence[BaseTool | Callable[..., Any]],
-    store: Ports,
-    contracts: Mapping[str, Contract] | None,
-    policy: Policy | None,
-    budget: Budget | None,
-    instructions: str,
-    require: Iterable[str],
-    approval_ttl_s: float,
-    clock: Clock | None,
-    ids: Ids | None,
-) -> Deps:
-    bound = bind_tools(tools, contracts or {})
-    policy = policy or Policy()
-    chat = model if isinstance(model, ChatModel) else ChatModel(model)
-    import asyncio
-
-    return Deps(
-        decide=chat.decide,
-        adecide=chat.adecide,
-        tools=bound,
-        policy=policy,
-        budget=budget or Budget(),
-        store=store,
-        clock=clock or SystemClock(),
-        ids=ids or (lambda: uuid.uuid4().hex[:12]),
-        io=direct,
-        vault=ByRun(),
-        read=ByRun(),
-        asynchronous=False,
-        sleep=time.sleep,
-        asleep=asyncio.sleep,
-        require=_check_required(require, bound),
-        fingerprint=_fingerprint(bound, policy),
-        instructions=instructions,
-        approval_ttl_s=approval_ttl_s,
-    )
+def _new_id() -> str:
+    return uuid.uuid4().hex[:12]
 
 
-def _check_types(model: Any, tools: Any, store: Any, policy: Any, budget: Any, require: Any) -> None:
+def _check_types(
+    model: Any, tools: Any, store: Any, policy: Any, budget: Any, require: Any, on_stuck: Any
+) -> None:
     """Slips that would surface far from here. Raises BadLoop."""
     wanted = (
         (model, BaseChatModel | ChatModel, "model", "a LangChain chat model"),
@@ -265,6 +254,8 @@ def _check_types(model: Any, tools: Any, store: Any, policy: Any, budget: Any, r
             raise BadLoop(f"{name} has to be {words}, not {type(value).__name__}")
     if store is not None and not hasattr(store, "ledger"):
         raise BadLoop(f"store has to be what open_store(path) returns, not {type(store).__name__}")
+    if on_stuck not in get_args(OnStuck):
+        raise BadLoop(f'on_stuck has to be "stop" or "ask", not {on_stuck!r}')
     if isinstance(require, str):
         raise BadLoop("require has to be a list of fact keys, not one text")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from interlock.nodes.caching import ByRun
 from interlock.nodes.ports import IO, Clock, Ids, Ports
@@ -15,7 +16,9 @@ from interlock.policies.record import JsonValue
 from interlock.policies.replies import Reply
 from interlock.policies.rules import Policy
 
-__all__ = ["Deps"]
+__all__ = ["Deps", "OnStuck"]
+
+OnStuck = Literal["stop", "ask"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ class Deps:
     """The same for the async graph."""
     require: frozenset[str]
     """Keys of the facts that must be observed before an answer is accepted."""
+    on_stuck: OnStuck
+    """What happens to a run that makes no progress: it stops, or a person is asked."""
     fingerprint: str
     """Hash over graph, tools, contracts and policy."""
     instructions: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from interlock.policies.budget import Usage
+from interlock.policies.budget import Grant, Limit, Usage
 from interlock.policies.outcomes import Reason
 from interlock.policies.record import Record
 
@@ -33,6 +33,12 @@ class Control(Record):
     """Set when the run has to end; verify writes the outcome."""
     stop_detail: str = ""
     """Why, in words that a person can act on."""
+    limit: Limit | None = None
+    """The bound that ended the run, where one did."""
+    granted: Grant | None = None
+    """What people added to the bounds."""
+    fresh_from: int = 1
+    """First step that counts when progress is judged: behind a person's advice for a stuck run."""
     doubt: bool = False
     """An earlier effect is in doubt: authorize has to ask a person."""
     stuck: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from interlock.policies.budget import Usage
+from interlock.policies.budget import Limit, Usage
 from interlock.policies.facts import Fact
 from interlock.policies.record import JsonValue, Record
 
@@ -85,6 +85,8 @@ class Outcome(Record):
     reason: Reason
     message: str
     """One sentence for a person: why the run ended, and how to go on."""
+    limit: Limit | None = None
+    """The bound that ended the run, what was used of it and how to go on; None when no bound did."""
     answer: JsonValue = None
     """The verified answer; None unless the status is `completed`."""
     evidence: list[Fact] = []
