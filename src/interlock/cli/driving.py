@@ -159,12 +159,11 @@ def _wanted(
         raise click.UsageError("the goal is empty")
     if not loop and model is None:
         raise click.UsageError("name the model for your tools: --model openai:NAME or --model MODULE:NAME")
-    bounds = {"max_steps": max_steps} if max_steps else None
     spec = Spec(
         loop=loop,
         tools=tools,
         model=model or SCRIPTED,
-        budget=Budget(**bounds) if bounds else None,
+        budget=Budget(max_steps=max_steps) if max_steps else None,
         world=str(world_of(store, loop)) if loop else None,
         policy=str(Path(policy).absolute()) if policy else None,
         folder="" if loop else str(Path.cwd()),
