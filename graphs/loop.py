@@ -16,6 +16,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final, get_args
 
 from langchain_core.language_models import BaseChatModel
@@ -36,12 +37,15 @@ from interlock.nodes.io import direct, run_sync, threaded
 from interlock.nodes.model import ChatModel
 from interlock.nodes.normalize import normalize
 from interlock.nodes.ports import Clock, Ids
+from interlock.nodes.pricing import PriceList
 from interlock.nodes.think import think
 from interlock.nodes.tools import BoundTool, bind_tools
 from interlock.nodes.verify import verify
 from interlock.policies.budget import Budget
 from interlock.policies.contracts import Contract
 from interlock.policies.errors import BadLoop
+from interlock.policies.prices import Price
+from interlock.policies.replies import Tokens
 from interlock.policies.rules import Policy
 
 __all__ = ["GRAPH_VERSION", "Loop", "create_loop", "deps_of"]
@@ -105,6 +109,7 @@ def create_loop(
     contracts: Mapping[str, Contract] | None = None,
     policy: Policy | None = None,
     budget: Budget | None = None,
+    prices: Mapping[str, Price] | None = None,
     instructions: str = "",
     require: Iterable[str] = (),
     on_stuck: OnStuck = "stop",
@@ -123,6 +128,7 @@ def create_loop(
         contracts: contracts by tool name; they replace those attached to the tools.
         policy: rules on top of the default ones.
         budget: bounds of one run; see `Budget` for the defaults.
+        prices: prices by model name, before those of the table that comes with genai-prices.
         instructions: the operator's instructions, first in the prompt.
         require: keys of facts that a tool must have observed before an answer is accepted.
         on_stuck: what happens to a run that makes no progress: `stop` ends it, `ask` asks a person.
@@ -141,12 +147,15 @@ def create_loop(
     store = store if store is not None else open_store(":memory:")
     chat = model if isinstance(model, ChatModel) else ChatModel(model)
     bound, policy = bind_tools(tools, contracts or {}), policy or Policy()
+    free = {chat.name: Price(input=Decimal(0), output=Decimal(0))} if chat.costs_nothing else {}
+    budget, price_list = budget or Budget(), PriceList({**free, **(prices or {})})
+    _check_budget(budget, bound, chat.name, price_list)
     deps = Deps(
-        decide=chat.decide,
-        adecide=chat.adecide,
+        prepare=chat.prepare,
+        cost=price_list.cost,
         tools=bound,
         policy=policy,
-        budget=budget or Budget(),
+        budget=budget,
         store=store,
         clock=clock or SystemClock(),
         ids=ids or _new_id,
@@ -199,7 +208,7 @@ class _Node(Runnable[Any, Any]):
         self._node = node
         self._knows_run = knows_run
         self._sync = deps
-        self._async = replace(deps, io=threaded, asynchronous=True, decide=deps.adecide, sleep=deps.asleep)
+        self._async = replace(deps, io=threaded, asynchronous=True, sleep=deps.asleep)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         return run_sync(self._coroutine(input, self._sync, config))
@@ -258,6 +267,17 @@ def _check_types(
         raise BadLoop(f'on_stuck has to be "stop" or "ask", not {on_stuck!r}')
     if isinstance(require, str):
         raise BadLoop("require has to be a list of fact keys, not one text")
+
+
+def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: str, prices: PriceList) -> None:
+    """Bounds that could not be kept. Raises BadLoop."""
+    if unknown := sorted(set(budget.max_calls) - set(tools)):
+        raise BadLoop(f"max_calls names tools that this loop does not have: {', '.join(unknown)}")
+    if budget.max_cost is not None and prices.cost((model,), Tokens(input=1_000, output=1_000)) is None:
+        raise BadLoop(
+            f"max_cost needs the price of {model}, which is not known: give it with "
+            f'prices={{"{model}": Price(input=…, output=…)}}, or bound max_tokens instead'
+        )
 
 
 def _check_required(require: Iterable[str], tools: Mapping[str, BoundTool]) -> frozenset[str]:

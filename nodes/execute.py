@@ -14,7 +14,7 @@ from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.asking import idempotency_key
 from interlock.policies.canonical import action_digest
 from interlock.policies.effects import EffectRow
-from interlock.policies.limits import before_tool
+from interlock.policies.limits import before_tool, seconds_left
 from interlock.policies.observations import ToolResult
 from interlock.policies.tickets import Ticket
 from interlock.policies.verdicts import Allow, NeedsApproval
@@ -37,11 +37,13 @@ async def execute(state: State, deps: Deps) -> Update:
     if refusal := await _refusal(ticket, arguments, visit, deps):
         return _refused(visit, deps, refusal)
     tool = deps.tools[ticket.tool]
-    stop = await cancelled(visit, deps) or before_tool(visit.control, deps.budget, ticket.tool, tool.contract)
+    bounds, now = visit.bounds(deps), deps.clock.now()
+    stop = await cancelled(visit, deps) or before_tool(visit.control, bounds, now, ticket.tool, tool.contract)
     if stop and not visit.control.doubt:
         return _refused(visit, deps, f"not run: {stop['stop_detail']}", **stop)
     if not tool.mutates:
-        return await _finished(visit, deps, ticket, *await _attempts(Call(tool, arguments), deps))
+        call = Call(tool, arguments, within_s=max(0.001, seconds_left(visit.control, bounds, now)))
+        return await _finished(visit, deps, ticket, *await _attempts(call, deps))
     return await _effect(tool, ticket, visit, deps)
 
 

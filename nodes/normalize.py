@@ -7,7 +7,6 @@ from typing import Any
 from interlock.nodes.deps import Deps
 from interlock.nodes.visit import State, Update, Visit, enter, iso
 from interlock.policies.facts import Fact
-from interlock.policies.limits import after_step
 from interlock.policies.normalizers import (
     facts_from,
     observe,
@@ -18,6 +17,7 @@ from interlock.policies.normalizers import (
 from interlock.policies.observations import Observation
 from interlock.policies.progress import repeats
 from interlock.policies.steps import StepRecord, merge_steps
+from interlock.policies.stuck import after_step
 from interlock.policies.verdicts import Deny
 
 __all__ = ["keep_record", "normalize"]
