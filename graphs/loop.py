@@ -16,7 +16,6 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any, Final, get_args
 
 from langchain_core.language_models import BaseChatModel
@@ -37,15 +36,12 @@ from interlock.nodes.io import direct, run_sync, threaded
 from interlock.nodes.model import ChatModel
 from interlock.nodes.normalize import normalize
 from interlock.nodes.ports import Clock, Ids
-from interlock.nodes.pricing import PriceList
 from interlock.nodes.think import think
 from interlock.nodes.tools import BoundTool, bind_tools
 from interlock.nodes.verify import verify
 from interlock.policies.budget import Budget
 from interlock.policies.contracts import Contract
 from interlock.policies.errors import BadLoop
-from interlock.policies.prices import Price
-from interlock.policies.replies import Tokens
 from interlock.policies.rules import Policy
 
 __all__ = ["GRAPH_VERSION", "Loop", "create_loop", "deps_of"]
@@ -109,7 +105,6 @@ def create_loop(
     contracts: Mapping[str, Contract] | None = None,
     policy: Policy | None = None,
     budget: Budget | None = None,
-    prices: Mapping[str, Price] | None = None,
     instructions: str = "",
     require: Iterable[str] = (),
     on_stuck: OnStuck = "stop",
@@ -128,7 +123,6 @@ def create_loop(
         contracts: contracts by tool name; they replace those attached to the tools.
         policy: rules on top of the default ones.
         budget: bounds of one run; see `Budget` for the defaults.
-        prices: prices by model name, before those of the table that comes with genai-prices.
         instructions: the operator's instructions, first in the prompt.
         require: keys of facts that a tool must have observed before an answer is accepted.
         on_stuck: what happens to a run that makes no progress: `stop` ends it, `ask` asks a person.
@@ -147,12 +141,10 @@ def create_loop(
     store = store if store is not None else open_store(":memory:")
     chat = model if isinstance(model, ChatModel) else ChatModel(model)
     bound, policy = bind_tools(tools, contracts or {}), policy or Policy()
-    free = {chat.name: Price(input=Decimal(0), output=Decimal(0))} if chat.costs_nothing else {}
-    budget, price_list = budget or Budget(), PriceList({**free, **(prices or {})})
-    _check_budget(budget, bound, chat.name, price_list)
+    budget = budget or Budget()
+    _check_budget(budget, bound, chat)
     deps = Deps(
         prepare=chat.prepare,
-        cost=price_list.cost,
         tools=bound,
         policy=policy,
         budget=budget,
@@ -269,14 +261,14 @@ def _check_types(
         raise BadLoop("require has to be a list of fact keys, not one text")
 
 
-def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: str, prices: PriceList) -> None:
+def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: ChatModel) -> None:
     """Bounds that could not be kept. Raises BadLoop."""
     if unknown := sorted(set(budget.max_calls) - set(tools)):
         raise BadLoop(f"max_calls names tools that this loop does not have: {', '.join(unknown)}")
-    if budget.max_cost is not None and prices.cost((model,), Tokens(input=1_000, output=1_000)) is None:
+    if budget.max_cost is not None and not model.priced:
         raise BadLoop(
-            f"max_cost needs the price of {model}, which is not known: give it with "
-            f'prices={{"{model}": Price(input=…, output=…)}}, or bound max_tokens instead'
+            f"max_cost needs the price of {model.name}, which is not known: give it with "
+            "ChatModel(model, price=Price(input=…, output=…)), or bound max_tokens instead"
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Literal
 
 from interlock.nodes.caching import ByRun
@@ -14,7 +13,6 @@ from interlock.policies.budget import Budget
 from interlock.policies.prompt import Prompt
 from interlock.policies.provenance import Content
 from interlock.policies.record import JsonValue
-from interlock.policies.replies import Tokens
 from interlock.policies.rules import Policy
 
 __all__ = ["Deps", "OnStuck"]
@@ -28,8 +26,6 @@ class Deps:
 
     prepare: Callable[[Prompt], ModelCall]
     """One model call, ready to be made."""
-    cost: Callable[[tuple[str, ...], Tokens], Decimal | None]
-    """US dollars for the tokens of a model, by the names it may have; None when no price is known."""
     tools: Mapping[str, BoundTool]
     policy: Policy
     budget: Budget
