@@ -148,7 +148,7 @@ class ChatModel:
 
     def _failed(self, error: Exception, call: Prepared) -> Reply:
         call.failed.append(error)
-        told = self._told(call, _spent(call, None)) | {"attempts": len(call.failed)}
+        told: dict[str, Any] = {**self._told(call, _spent(call, None)), "attempts": len(call.failed)}
         tries = f" after {len(call.failed)} attempts" if len(call.failed) > 1 else ""
         return Reply(
             failure=_failure(
