@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from interlock.checkpoints import Store
 from interlock.cli.loading import check_policy, load_model, load_policy, load_tools
-from interlock.graphs import billing, cleanup, oncall
+from interlock.graphs import billing, cleanup, notify, oncall
 from interlock.graphs.loop import Loop, create_loop
 from interlock.policies.budget import Budget
 from interlock.policies.errors import BadLoop
@@ -48,6 +48,7 @@ class ReadyMade:
 LOOPS = {
     "billing": ReadyMade(billing.GOAL, billing.build, billing.make_world, billing.script_for),
     "cleanup": ReadyMade(cleanup.GOAL, cleanup.build, cleanup.make_world, cleanup.script_for),
+    "notify": ReadyMade(notify.GOAL, notify.build, notify.make_world, notify.script_for),
     "oncall": ReadyMade(oncall.GOAL, oncall.build, oncall.make_world, oncall.script_for),
 }
 """The ready-made loops, by name."""
