@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.cli.building import LOOPS
+from interlock.cli.building import LOOPS, world_of
 from interlock.graphs.billing.world import World as Billing
 from interlock.graphs.cleanup.world import World as Cleanup
 from tests.cli.conftest import Invoke, document
@@ -48,7 +48,8 @@ def test_every_ready_made_loop_runs_with_its_own_goal_and_is_named_in_the_help(
     call: Invoke, folder: Path, name: str
 ) -> None:
     assert LOOPS[name].goal in call("run", name).stdout
-    assert (folder / f"{name}.db").exists()
+    assert world_of("runs.db", name).parent == folder
+    assert world_of("runs.db", name).exists()
     assert name in call("run", "--help").stdout.partition("LOOP is a ready-made loop")[2].partition(")")[0]
 
 
