@@ -59,8 +59,8 @@ def _conclude(messages: list[BaseMessage]) -> Decision:
         return _claim(messages)
     return give_up(
         f"the restart did not help: payments is {known.get('health')}, with {known.get('free_connections')} "
-        f"free connections of a pool of {known.get('pool_size')}, and needs {known.get('needed_connections')}; "
-        "somebody has to change that setting"
+        f"free connections of a pool of {known.get('pool_size')}, and it needs "
+        f"{known.get('needed_connections')}; somebody has to change that setting"
     )
 
 
@@ -69,4 +69,4 @@ SCRIPTS: dict[str, Sequence[ScriptStep]] = {
     "patient": (LOOK, _log, _restart, *[_wait] * 15),
     "insists": (LOOK, _log, _restart, *[_claim] * 8),
 }
-"""`remedy` follows the goal; `patient` looks until the service is healthy; `insists` claims again and again."""
+"""`remedy` follows the goal; `patient` looks until it is healthy; `insists` claims again and again."""

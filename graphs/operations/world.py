@@ -1,4 +1,4 @@
-"""The world of the example: two services, each a process with a health endpoint, started when it is needed."""
+"""The world of the example: two services, each a process with a health endpoint, started when needed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class World:
             return ask(self._started(service), what)
 
     def restart(self, service: str, key: str) -> dict[str, Any]:
-        """End the service's process and start another one. The same key gives the first result and ends nothing.
+        """End the service's process and start another. The same key gives the first result and ends nothing.
 
         Raises:
             NotFound: there is no such service.
