@@ -36,6 +36,10 @@ def system_text(prompt: Prompt, how: str) -> str:
     parts = [prompt.instructions.strip(), _LOOP, how.strip()]
     if prompt.policy.strip():
         parts.append(f"Policy:\n{prompt.policy.strip()}")
+    if prompt.answer_schema is not None:
+        parts.append(
+            f"The answer of final_answer is an object of this schema:\n{_json(prompt.answer_schema)}"
+        )
     return visible("\n\n".join(part for part in parts if part))
 
 
