@@ -23,6 +23,7 @@ from interlock.nodes.model import ChatModel
 from interlock.policies.budget import Budget
 from interlock.policies.errors import BadLoop
 from interlock.policies.rules import Policy
+from interlock.policies.verifiers import CommandCheck
 
 __all__ = ["GOAL", "SCRIPTS", "build", "make_world", "script_for"]
 
@@ -62,5 +63,6 @@ def build(
         budget=budget or Budget(max_steps=20),
         policy=policy,
         instructions=INSTRUCTIONS,
+        verifiers=[CommandCheck(argv=suite_command(world), timeout_s=tests_timeout_s, name="the test suite")],
         name="coding",
     )

@@ -17,6 +17,7 @@ from langchain_core.language_models import BaseChatModel
 from interlock.graphs.loop import Loop, SystemClock, create_loop
 from interlock.graphs.notify.script import SCRIPTS, script_for
 from interlock.graphs.notify.tools import notify_tools
+from interlock.graphs.notify.verifying import notified_once
 from interlock.graphs.notify.world import make_world
 from interlock.nodes.model import ChatModel
 from interlock.nodes.ports import Clock
@@ -61,6 +62,7 @@ def build(
         policy=policy,
         instructions=INSTRUCTIONS,
         require=("overdue_count",),
+        verifiers=[notified_once(world)],
         clock=clock,
         name="notify",
     )

@@ -21,6 +21,7 @@ from interlock.graphs.operations.world import make_world
 from interlock.nodes.model import ChatModel
 from interlock.policies.budget import Budget
 from interlock.policies.rules import Policy
+from interlock.policies.verifiers import ToolCheck
 
 __all__ = ["GOAL", "SCRIPTS", "build", "make_world", "script_for"]
 
@@ -53,6 +54,14 @@ def build(
     Raises:
         BadLoop: model and tools do not fit together.
     """
+    healthy = ToolCheck(
+        tool="get_health",
+        arguments={"service": "payments"},
+        expect="status == 'healthy'",
+        within_s=healthy_within_s,
+        every_s=poll_every_s,
+        name="health of payments",
+    )
     return create_loop(
         model,
         operations_tools(world, poll_every_s=poll_every_s),
@@ -61,5 +70,6 @@ def build(
         policy=policy,
         instructions=INSTRUCTIONS,
         require=("health",),
+        verifiers=[healthy],
         name="operations",
     )
