@@ -62,8 +62,9 @@ class World:
         self._root = root
 
     def files(self) -> list[str]:
-        """Paths of all files, in order, without those of git."""
-        found = (path.relative_to(self._root) for path in self._root.rglob("*") if path.is_file())
+        """Paths of all files, in order, without links and without those of git."""
+        plain = (path for path in self._root.rglob("*") if path.is_file() and not path.is_symlink())
+        found = (path.relative_to(self._root) for path in plain)
         return sorted(path.as_posix() for path in found if path.parts[0] != ".git")
 
     def read(self, path: str) -> str:
