@@ -11,10 +11,11 @@ from langchain_core.messages import BaseMessage
 
 from interlock.graphs.scripting import ScriptStep, decide, facts, give_up, said
 from interlock.policies.proposals import Decision, FinalAnswer, ToolCall
+from interlock.policies.record import JsonValue
 
 __all__ = ["SCRIPTS", "script_for"]
 
-SERVICE = {"service": "payments"}
+SERVICE: dict[str, JsonValue] = {"service": "payments"}
 
 
 def script_for(goal: str) -> Sequence[ScriptStep]:

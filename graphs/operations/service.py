@@ -58,7 +58,7 @@ class Service(HTTPServer):
 class Requests(BaseHTTPRequestHandler):
     """Three endpoints: GET /health (503 unless healthy), GET /log, POST /stop."""
 
-    server: Service
+    server: Service  # pyright: ignore[reportIncompatibleVariableOverride]
     timeout = 5.0
 
     def do_GET(self) -> None:
