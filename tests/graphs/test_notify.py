@@ -5,6 +5,8 @@ The world is a database file. What counts is which notifications it holds.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -208,6 +210,34 @@ def test_an_engineer_whom_the_rota_did_not_name_is_told_only_when_a_person_agree
     assert (run.status, world.notifications()) == ("waiting", [])
     desk.decide(HumanDecision(type="reject", by="support lead"))
     assert world.notifications() == []
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from interlock import open_store, start
+from interlock.graphs.notify import GOAL, build, script_for
+from interlock.graphs.notify.world import World
+from interlock.testing import ScriptedModel
+
+World.sent_under = lambda self, key: os._exit(9)  # the notification is committed, its result is not
+with open_store(sys.argv[1]) as store:
+    start(build(ScriptedModel(script_for(GOAL)), store, world=Path(sys.argv[2])), GOAL, run_id="r")
+"""
+
+
+def test_a_process_killed_after_it_notified_is_resumed_without_a_second_notification(
+    store_path: Path, path: Path, world: World
+) -> None:
+    make_world(path)
+    words = [sys.executable, "-c", KILLED, str(store_path), str(path)]
+    assert subprocess.run(words, timeout=60).returncode == 9
+    assert len(world.notifications()) == 1
+    with open_store(store_path) as store:
+        run = resume(build(ScriptedModel(script_for(GOAL)), store, world=path), "r")
+    assert run.outcome is not None
+    assert (run.status, len(world.notifications())) == ("completed", 1)
+    assert [change.tool for change in run.outcome.changes] == ["notify"]
 
 
 def test_a_second_call_under_the_same_key_gives_the_first_notification(
