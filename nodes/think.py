@@ -102,6 +102,7 @@ def _prompt(visit: Visit, deps: Deps, step: int) -> Prompt:
         step=step,
         max_steps=bounds.max_steps,
         context_tokens=bounds.context_tokens,
+        answer_schema=deps.answer_schema.model_json_schema() if deps.answer_schema else None,
         notice="This is the last step: no tool runs any more, only an answer counts." if last else "",
     )
 

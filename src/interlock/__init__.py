@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from interlock.policies.budget import Grant as Grant
     from interlock.policies.budget import Limit as Limit
     from interlock.policies.budget import Usage as Usage
+    from interlock.policies.checks import Check as Check
     from interlock.policies.contracts import ArgumentRule as ArgumentRule
     from interlock.policies.contracts import Contract as Contract
     from interlock.policies.contracts import Poll as Poll
@@ -65,6 +66,11 @@ if TYPE_CHECKING:
     from interlock.policies.verdicts import Allow as Allow
     from interlock.policies.verdicts import Deny as Deny
     from interlock.policies.verdicts import NeedsApproval as NeedsApproval
+    from interlock.policies.verifiers import Claim as Claim
+    from interlock.policies.verifiers import CommandCheck as CommandCheck
+    from interlock.policies.verifiers import EffectDone as EffectDone
+    from interlock.policies.verifiers import Fresh as Fresh
+    from interlock.policies.verifiers import ToolCheck as ToolCheck
 
 __version__ = "0.1.0"
 
@@ -80,12 +86,17 @@ _HOMES = {
     "Budget": "interlock.policies.budget",
     "Change": "interlock.policies.outcomes",
     "ChatModel": "interlock.nodes.model",
+    "Check": "interlock.policies.checks",
+    "Claim": "interlock.policies.verifiers",
+    "CommandCheck": "interlock.policies.verifiers",
     "Conflict": "interlock.policies.tool_errors",
     "Contract": "interlock.policies.contracts",
     "Deny": "interlock.policies.verdicts",
+    "EffectDone": "interlock.policies.verifiers",
     "Event": "interlock.graphs.running",
     "Fact": "interlock.policies.facts",
     "Grant": "interlock.policies.budget",
+    "Fresh": "interlock.policies.verifiers",
     "HumanDecision": "interlock.policies.questions",
     "InterlockError": "interlock.policies.errors",
     "InvalidInput": "interlock.policies.tool_errors",
@@ -110,6 +121,7 @@ _HOMES = {
     "RunFinished": "interlock.policies.errors",
     "Store": "interlock.checkpoints",
     "StoreError": "interlock.policies.errors",
+    "ToolCheck": "interlock.policies.verifiers",
     "ToolFailure": "interlock.policies.tool_errors",
     "UnknownApproval": "interlock.policies.errors",
     "UnknownRun": "interlock.policies.errors",
@@ -139,11 +151,16 @@ __all__ = [
     "Budget",
     "Change",
     "ChatModel",
+    "Check",
+    "Claim",
+    "CommandCheck",
     "Conflict",
     "Contract",
     "Deny",
+    "EffectDone",
     "Event",
     "Fact",
+    "Fresh",
     "Grant",
     "HumanDecision",
     "InterlockError",
@@ -169,6 +186,7 @@ __all__ = [
     "RunFinished",
     "Store",
     "StoreError",
+    "ToolCheck",
     "ToolFailure",
     "UnknownApproval",
     "UnknownRun",

@@ -166,7 +166,10 @@ def check(world: World, ended: Outcome) -> None:
     assert STATUS_OF[ended.reason] == ended.status
     assert ended.steps <= bounds.max_steps
     assert all(row.step < bounds.max_steps for row in effects), "no tool runs on the last step"
-    assert (ended.limit is not None) == str(ended.reason).endswith("_limit") or ended.limit is None
+    if str(ended.reason).endswith("_limit"):
+        assert ended.limit is not None
+        assert ended.limit.value
+        assert ended.limit.used
     for tool, bound in bounds.max_calls.items():
         assert sum(row.tool == tool for row in effects) <= bound
     done = [row for row in effects if row.state == "done" and row.result and row.result.status == "ok"]
