@@ -35,15 +35,15 @@ def did(
     **arguments: Any,
 ) -> StepRecord:
     """A step whose action ran. `polled` says whether the condition of its poll held."""
-    settled = [
-        Settled(approval_id="q", kind="approval", outcome="decided", decision=HumanDecision(type=said))
-        for said in ([said] if said else [])
-    ]
+    answers = []
+    if said is not None:
+        decision = HumanDecision(type=said)
+        answers = [Settled(approval_id="q", kind="approval", outcome="decided", decision=decision)]
     return StepRecord(
         step=1,
         decision=Decision(proposal=ToolCall(tool=tool, arguments=arguments), thought=thought),
         ticket=Ticket(tool=tool, arguments=arguments, digest="d", idempotency_key="k"),
-        answers=settled,
+        answers=answers,
         result=ToolResult(
             status=status,
             raw_ref=result if status == "ok" else None,
