@@ -187,6 +187,13 @@ def test_a_waiting_poll_does_not_hide_what_is_repeated_around_it() -> None:
     assert ended(steps)[:2][0] == 6
 
 
+def test_a_waiting_poll_neither_feeds_nor_resets_the_count_of_steps_without_news() -> None:
+    poll = did("status", "not yet", polled=False)
+    steps = [step for n in range(30) for step in (did("search", "empty", query=n), poll)]
+    count, control, warned = ended(steps)
+    assert (count, control.stop, warned) == (17, Reason.NO_PROGRESS, [15])
+
+
 def test_advice_instead_of_an_approval_is_no_failure_and_a_rejection_is_one() -> None:
     advised = [did("pay", f"{n}", "permission_denied", said="respond", to=n) for n in range(12)]
     assert ended(advised)[1].stop is None
