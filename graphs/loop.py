@@ -141,12 +141,13 @@ def create_loop(
     store = store if store is not None else open_store(":memory:")
     chat = model if isinstance(model, ChatModel) else ChatModel(model)
     bound, policy = bind_tools(tools, contracts or {}), policy or Policy()
+    budget = budget or Budget()
+    _check_budget(budget, bound, chat)
     deps = Deps(
-        decide=chat.decide,
-        adecide=chat.adecide,
+        prepare=chat.prepare,
         tools=bound,
         policy=policy,
-        budget=budget or Budget(),
+        budget=budget,
         store=store,
         clock=clock or SystemClock(),
         ids=ids or _new_id,
@@ -199,7 +200,7 @@ class _Node(Runnable[Any, Any]):
         self._node = node
         self._knows_run = knows_run
         self._sync = deps
-        self._async = replace(deps, io=threaded, asynchronous=True, decide=deps.adecide, sleep=deps.asleep)
+        self._async = replace(deps, io=threaded, asynchronous=True, sleep=deps.asleep)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         return run_sync(self._coroutine(input, self._sync, config))
@@ -258,6 +259,17 @@ def _check_types(
         raise BadLoop(f'on_stuck has to be "stop" or "ask", not {on_stuck!r}')
     if isinstance(require, str):
         raise BadLoop("require has to be a list of fact keys, not one text")
+
+
+def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: ChatModel) -> None:
+    """Bounds that could not be kept. Raises BadLoop."""
+    if unknown := sorted(set(budget.max_calls) - set(tools)):
+        raise BadLoop(f"max_calls names tools that this loop does not have: {', '.join(unknown)}")
+    if budget.max_cost is not None and not model.priced:
+        raise BadLoop(
+            f"max_cost needs the price of {model.name}, which is not known: give it with "
+            "ChatModel(model, price=Price(input=…, output=…)), or bound max_tokens instead"
+        )
 
 
 def _check_required(require: Iterable[str], tools: Mapping[str, BoundTool]) -> frozenset[str]:

@@ -55,7 +55,7 @@ async def authorize(state: State, deps: Deps) -> Update:
 
 async def _ended(visit: Visit, deps: Deps) -> Settlement | None:
     """The denial of a run that was cancelled or has reached a limit; its open question is abandoned."""
-    stop = await cancelled(visit, deps) or before_action(visit.control, deps.budget)
+    stop = await cancelled(visit, deps) or _beyond(visit, deps)
     if not stop:
         return None
     question = await _plan(visit, deps)
@@ -68,6 +68,15 @@ async def _ended(visit: Visit, deps: Deps) -> Settlement | None:
     if visit.control.doubt:
         return Settlement({}, {"doubt": False, **stop})
     return Settlement({"verdict": Deny(rule=str(stop["stop"]), reason=str(stop["stop_detail"]))}, stop)
+
+
+def _beyond(visit: Visit, deps: Deps) -> dict[str, Any]:
+    """The changes that end a run whose bounds do not allow this step's action."""
+    decision = visit.step_record().decision
+    name = getattr(decision.proposal, "tool", "") if decision else ""
+    tool = None if visit.control.stuck else deps.tools.get(name)  # a stuck run has looked at its action
+    contract = tool.contract if tool else None
+    return before_action(visit.control, visit.bounds(deps), deps.clock.now(), name, contract)
 
 
 async def _plan(visit: Visit, deps: Deps) -> Settlement | Question:

@@ -36,8 +36,15 @@ class Call:
     arguments: dict[str, Any]
     key: str | None = None
     """Idempotency key, for a tool that takes one."""
+    within_s: float | None = None
+    """Seconds that the run has left, for a call that changes nothing and may be given up."""
     late: Late | None = None
     """Told in short what a call that had timed out returned afterwards."""
+
+    def limit_s(self) -> float:
+        """Seconds after which the call counts as timed out."""
+        own = self.tool.contract.timeout_s
+        return own if self.within_s is None else min(own, self.within_s)
 
     def inputs(self) -> dict[str, Any]:
         """A copy of the arguments, which the tool may change, with the idempotency key where it takes one."""
@@ -78,7 +85,7 @@ def _is_async(tool: BoundTool, deps: Deps) -> bool:
 def _asynchronous(call: Call) -> Callable[[], Any]:
     async def run() -> Any:
         try:
-            async with asyncio.timeout(call.tool.contract.timeout_s):
+            async with asyncio.timeout(call.limit_s()):
                 return to_plain(await call.tool.tool.ainvoke(call.inputs()))
         except SystemExit as error:
             raise _exit(error) from error
@@ -103,7 +110,7 @@ def _invocation(call: Call, coroutine: bool) -> Callable[[], Any]:
 def _bounded(call: Call, deps: Deps) -> Callable[[], Any]:
     """A thread of its own bounds the call. A sync tool cannot be cancelled: it may still land its effect."""
     coroutine = _is_async(call.tool, deps)
-    limit = call.tool.contract.timeout_s
+    limit = call.limit_s()
 
     def run() -> Any:
         context = copy_context()

@@ -15,7 +15,7 @@ from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.asking import idempotency_key
 from interlock.policies.canonical import action_digest
 from interlock.policies.effects import EffectRow
-from interlock.policies.limits import before_tool
+from interlock.policies.limits import before_tool, seconds_left
 from interlock.policies.observations import ToolResult
 from interlock.policies.polling import looked
 from interlock.policies.tickets import Ticket
@@ -39,12 +39,15 @@ async def execute(state: State, deps: Deps) -> Update:
     if refusal := await _refusal(ticket, arguments, visit, deps):
         return _refused(visit, deps, refusal)
     tool = deps.tools[ticket.tool]
-    stop = await cancelled(visit, deps) or before_tool(visit.control, deps.budget, ticket.tool, tool.contract)
+    bounds, now = visit.bounds(deps), deps.clock.now()
+    stop = await cancelled(visit, deps) or before_tool(visit.control, bounds, now, ticket.tool, tool.contract)
     stop = stop or await waited(tool, ticket, visit, deps)
     if stop and not visit.control.doubt:
         return _refused(visit, deps, f"not run: {stop['stop_detail']}", **stop)
     if not tool.mutates:
-        return await _finished(visit, deps, ticket, *await _attempts(Call(tool, arguments), deps))
+        left = seconds_left(visit.control, bounds, now) - (deps.clock.monotonic() - visit.began)
+        call = Call(tool, arguments, within_s=max(0.001, left))
+        return await _finished(visit, deps, ticket, *await _attempts(call, deps))
     return await _effect(tool, ticket, visit, deps)
 
 

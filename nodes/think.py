@@ -9,11 +9,13 @@ from typing import Any
 from interlock.nodes.deps import Deps
 from interlock.nodes.tools import BoundTool
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
+from interlock.policies.budget import Usage
 from interlock.policies.canonical import ArgumentsError
 from interlock.policies.control import Control
 from interlock.policies.decisions import inconsistencies
 from interlock.policies.errors import BadLoop, RunExists, RunFinished
-from interlock.policies.limits import before_model
+from interlock.policies.limits import before_call, before_model, out_of_time, room_for
+from interlock.policies.limits import stop as stop_run
 from interlock.policies.outcomes import Reason
 from interlock.policies.prompt import Prompt, ToolCard
 from interlock.policies.proposals import Decision, FinalAnswer, Proposal, RequestApproval, ToolCall
@@ -34,21 +36,37 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
         IllegalTransition: think does not follow the phase that finished last.
     """
     visit = await _begin(state, deps, run_id)
-    stop = await cancelled(visit, deps) or before_model(visit.control, deps.budget)
-    if stop:
+    bounds, now = visit.bounds(deps), deps.clock.now()
+    if stop := await cancelled(visit, deps) or before_model(visit.control, bounds, now):
         return visit.leave(deps, **stop)
     step = visit.control.step + 1
-    reply = await deps.io(deps.decide, _prompt(visit, deps, step))
+    call = deps.prepare(_prompt(visit, deps, step))
+    expected = call.expected()
+    if stop := before_call(visit.control, bounds, expected):
+        return visit.leave(deps, **stop)
+    room = room_for(visit.control, bounds, expected, now)
+    reply = await deps.io(call.adecide if deps.asynchronous else call.decide, room)
+    return _thought(visit, deps, reply, step)
+
+
+def _thought(visit: Visit, deps: Deps, reply: Reply, step: int) -> Update:
+    """How think leaves with a reply: a decision, an invalid one, or the end."""
     invalid = _clean(reply.invalid) or _unfit(reply, deps.tools)
-    used = _used(visit.control, reply)
+    model, used = _model(reply), _used(visit.control, reply)
     if reply.failure is not None:
-        return visit.leave(
-            deps, part={"model": _model(reply), "invalid": InvalidDecision(problem=reply.failure.text)},
-            step=step, usage=used, stop=Reason(reply.failure.reason), stop_detail=reply.failure.text,
-        )  # fmt: skip
+        why = redact_text(reply.failure.text)
+        part = {"model": model, "invalid": InvalidDecision(problem=why)}
+        return visit.leave(deps, part=part, step=step, usage=used, **_failed(visit, deps, reply, why))
     decision = None if invalid or reply.decision is None else _kept(reply.decision, visit, deps, step)
-    part = {"decision": decision, "invalid": invalid, "model": _model(reply)}
+    part = {"decision": decision, "invalid": invalid, "model": model}
     return visit.leave(deps, part=part, step=step, usage=used, attempt=0)
+
+
+def _failed(visit: Visit, deps: Deps, reply: Reply, why: str) -> dict[str, Any]:
+    """The changes that end a run whose model gave no reply."""
+    reason = Reason(reply.failure.reason) if reply.failure else Reason.MODEL_ERROR
+    late = out_of_time(visit.control, visit.bounds(deps)) if reason is Reason.TIME_LIMIT else None
+    return stop_run(reason, why, late)
 
 
 async def _begin(state: State, deps: Deps, run_id: str) -> Visit:
@@ -72,7 +90,8 @@ async def _begin(state: State, deps: Deps, run_id: str) -> Visit:
 
 
 def _prompt(visit: Visit, deps: Deps, step: int) -> Prompt:
-    last = step >= deps.budget.max_steps
+    bounds = visit.bounds(deps)
+    last = step >= bounds.max_steps
     return Prompt(
         instructions=deps.instructions,
         tools=[ToolCard(t.name, t.tool.description, t.schema, t.contract) for t in deps.tools.values()],
@@ -81,8 +100,8 @@ def _prompt(visit: Visit, deps: Deps, step: int) -> Prompt:
         steps=visit.state.get("scratchpad") or [],
         facts=visit.state.get("facts") or {},
         step=step,
-        max_steps=deps.budget.max_steps,
-        context_tokens=deps.budget.context_tokens,
+        max_steps=bounds.max_steps,
+        context_tokens=bounds.context_tokens,
         notice="This is the last step: no tool runs any more, only an answer counts." if last else "",
     )
 
@@ -133,13 +152,16 @@ def _bad_call(decision: Decision, tools: Mapping[str, BoundTool]) -> str | None:
     return None
 
 
-def _used(control: Control, reply: Reply) -> Any:
+def _used(control: Control, reply: Reply) -> Usage:
     usage, tokens = control.usage, reply.tokens
     return usage.model_copy(
         update={
             "model_calls": usage.model_calls + reply.attempts,
             "input_tokens": usage.input_tokens + tokens.input,
+            "cached_tokens": usage.cached_tokens + tokens.cached,
             "output_tokens": usage.output_tokens + tokens.output,
+            "cost": usage.cost + (reply.cost or 0),
+            "unpriced_calls": usage.unpriced_calls + (reply.attempts if reply.cost is None else 0),
             "estimated": usage.estimated or tokens.estimated,
         }
     )
@@ -151,6 +173,8 @@ def _model(reply: Reply) -> dict[str, Any]:
         "protocol": reply.protocol,
         "input_tokens": reply.tokens.input,
         "output_tokens": reply.tokens.output,
+        **({"cached_tokens": reply.tokens.cached} if reply.tokens.cached else {}),
+        **({"cost": str(reply.cost)} if reply.cost is not None else {}),
         **({"estimated": True} if reply.tokens.estimated else {}),
         **({"attempts": reply.attempts} if reply.attempts > 1 else {}),
         **({"provider": reply.provider} if reply.provider else {}),

@@ -7,6 +7,7 @@ from typing import Any
 from interlock.nodes.deps import Deps
 from interlock.nodes.normalize import keep_record
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
+from interlock.policies.budget import Limit
 from interlock.policies.claims import outcome_of, problems_of, rejected
 from interlock.policies.errors import LoopBroken
 from interlock.policies.outcomes import Reason
@@ -28,7 +29,8 @@ async def verify(state: State, deps: Deps) -> Update:
     reason = stopped.get("stop") or visit.control.stop
     if reason is not None:
         detail = stopped.get("stop_detail") or visit.control.stop_detail
-        return await _ended(visit, deps, Reason(reason), detail)
+        limit = stopped.get("limit") or visit.control.limit
+        return await _ended(visit, deps, Reason(reason), detail, limit=limit)
     record = visit.step_record()
     if record.decision is None:
         raise LoopBroken(
@@ -54,17 +56,24 @@ async def _check(claim: FinalAnswer, visit: Visit, deps: Deps) -> Update:
         return await _ended(visit, deps, Reason.GOAL_VERIFIED, message, claim.answer)
     changes, told = rejected(visit.control, deps.budget, problems)
     if "stop" in changes:
-        return await _ended(visit, deps, changes["stop"], changes["stop_detail"])
+        return await _ended(visit, deps, changes["stop"], changes["stop_detail"], limit=changes["limit"])
     update = visit.leave(deps, part={"observation": told}, **changes)
     await keep_record(visit, deps, update)
     return update
 
 
-async def _ended(visit: Visit, deps: Deps, reason: Reason, message: str, answer: JsonValue = None) -> Update:
+async def _ended(
+    visit: Visit,
+    deps: Deps,
+    reason: Reason,
+    message: str,
+    answer: JsonValue = None,
+    limit: Limit | None = None,
+) -> Update:
     """Write the outcome: into the state, onto the run, and the last record into the trace."""
     effects = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
     part: dict[str, Any] | None = {} if visit.record is not None else None
-    update = visit.leave(deps, part=part, stop=reason, stop_detail=message)
+    update = visit.leave(deps, part=part, stop=reason, stop_detail=message, limit=limit)
     ended = visit.control.load(update["control"])
     facts, steps = visit.state.get("facts") or {}, visit.state.get("scratchpad") or []
     outcome = outcome_of(ended, reason, message, answer, facts, effects, steps)

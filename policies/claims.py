@@ -83,6 +83,7 @@ def outcome_of(
         status=STATUS_OF[reason],
         reason=reason,
         message=message,
+        limit=control.limit,
         answer=answer if reason is Reason.GOAL_VERIFIED else None,
         evidence=evidence,
         changes=changes_of(effects),

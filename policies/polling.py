@@ -97,7 +97,7 @@ def out_of_time(control: Control, budget: Budget, spent: float, wait: float, now
         detail = f"{due}, after the deadline {bound}"
     else:
         return {}
-    return stop(Reason.TIME_LIMIT, detail) | {"limit": limit}
+    return stop(Reason.TIME_LIMIT, detail, limit)
 
 
 def told(poll: Poll, polled: Polled, calls: int) -> list[str]:

@@ -50,7 +50,7 @@ def after_step(
     if bound := _reached(counts["failures"], budget, found, invalid):
         if on_stuck == "ask" and control.step < budget.max_steps:
             return counts | _asking(*bound), []
-        return counts | stop(bound[0], bound[1]) | {"limit": bound[2]}, []
+        return counts | stop(*bound), []
     return counts, _warnings(counts["failures"], budget, found, invalid)
 
 

@@ -111,10 +111,14 @@ def tokens_of(message: AIMessage, prompt_characters: Callable[[], int]) -> Token
     """Tokens as reported; what the provider does not report is estimated from characters, never zero."""
     usage = message.usage_metadata or {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
     known_input, known_output = max(0, usage["input_tokens"]), max(0, usage["output_tokens"])
+    cached = max(0, (usage.get("input_token_details") or {}).get("cache_read") or 0)
+    if apart := cached > known_input:  # a server that counts cached tokens beside the input
+        known_input += cached
     return Tokens(
         input=known_input or estimate(prompt_characters()),
+        cached=cached,
         output=known_output or estimate(characters([message])),
-        estimated=not (known_input and known_output),
+        estimated=apart or not (known_input and known_output),
     )
 
 

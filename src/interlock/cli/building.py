@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from interlock.checkpoints import Store
+from interlock.cli.bounds import price_of
 from interlock.cli.loading import check_policy, load_model, load_policy, load_tools
 from interlock.graphs import billing, cleanup, oncall
-from interlock.graphs.loop import Loop, create_loop
+from interlock.graphs.loop import Loop, create_loop, deps_of
 from interlock.policies.budget import Budget
 from interlock.policies.errors import BadLoop
-from interlock.policies.record import Record
+from interlock.policies.record import JsonValue, Record
 from interlock.policies.runs import RunRow
 
 __all__ = [
@@ -62,8 +64,10 @@ class Spec(Record):
     """The user's tools, as package.module:NAME."""
     model: str
     """`scripted`, `openai:NAME` or package.module:NAME."""
-    budget: Budget | None = None
-    """Bounds of the run; None for the loop's own."""
+    bounds: dict[str, JsonValue] = {}
+    """Fields of `Budget` that were given; the loop's own hold for the others."""
+    price: str | None = None
+    """Price of the model as IN/OUT, US dollars per million tokens."""
     world: str | None = None
     """Database of the ready-made loop."""
     policy: str | None = None
@@ -94,14 +98,16 @@ def build_loop(spec: Spec, store: Store, goal: str, model: Any = None) -> Loop:
     policy = load_policy(spec.policy) if spec.policy else None
     if spec.loop in LOOPS and spec.world is not None:
         chosen = model if model is not None else _model(spec, goal)
-        world = Path(spec.world)
-        loop = LOOPS[spec.loop].build(chosen, store, world=world, budget=spec.budget, policy=policy)
+        build = partial(LOOPS[spec.loop].build, chosen, store, world=Path(spec.world), policy=policy)
     elif spec.loop or spec.tools is None:
         raise no_such_loop(spec.loop)
     else:
         tools = _tools(spec)
         chosen = model if model is not None else _model(spec, goal)
-        loop = create_loop(chosen, tools, store=store, budget=spec.budget, policy=policy)
+        build = partial(create_loop, chosen, tools, store=store, policy=policy)
+    loop = build()
+    if spec.bounds:
+        loop = build(budget=Budget.load({**deps_of(loop).budget.dump(), **spec.bounds}))
     if policy is not None:
         check_policy(policy, loop)
     return loop
@@ -129,6 +135,15 @@ def prepare_world(spec: Spec, store: Store) -> None:
 
 
 def _model(spec: Spec, goal: str) -> Any:
+    model = _asked(spec, goal)
+    if spec.price is None:
+        return model
+    from interlock.nodes.model import ChatModel
+
+    return ChatModel(model, price=price_of(spec.price))
+
+
+def _asked(spec: Spec, goal: str) -> Any:
     if spec.model != SCRIPTED:
         return load_model(spec.model)
     if spec.loop not in LOOPS:
