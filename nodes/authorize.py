@@ -74,7 +74,7 @@ def _beyond(visit: Visit, deps: Deps) -> dict[str, Any]:
     """The changes that end a run whose bounds do not allow this step's action."""
     decision = visit.step_record().decision
     name = getattr(decision.proposal, "tool", "") if decision else ""
-    tool = deps.tools.get(name)
+    tool = None if visit.control.stuck else deps.tools.get(name)  # a stuck run has looked at its action
     contract = tool.contract if tool else None
     return before_action(visit.control, visit.bounds(deps), deps.clock.now(), name, contract)
 

@@ -45,7 +45,8 @@ async def execute(state: State, deps: Deps) -> Update:
     if stop and not visit.control.doubt:
         return _refused(visit, deps, f"not run: {stop['stop_detail']}", **stop)
     if not tool.mutates:
-        call = Call(tool, arguments, within_s=max(0.001, seconds_left(visit.control, bounds, now)))
+        left = seconds_left(visit.control, bounds, now) - (deps.clock.monotonic() - visit.began)
+        call = Call(tool, arguments, within_s=max(0.001, left))
         return await _finished(visit, deps, ticket, *await _attempts(call, deps))
     return await _effect(tool, ticket, visit, deps)
 

@@ -38,9 +38,8 @@ async def normalize(state: State, deps: Deps) -> Update:
         notes = "; ".join(str(note) for note in _list(record.model["notes"]))
         observation = observation.model_copy(update={"summary": f"{observation.summary}\n({notes})"})
     found = _progress(visit, deps, observation)
-    budget = deps.budget.plus(visit.control.granted)
-    invalid = record.invalid is not None
-    changes, told = after_step(visit.control, budget, observation, invalid, found, deps.on_stuck)
+    bounds, invalid = visit.bounds(deps), record.invalid is not None
+    changes, told = after_step(visit.control, bounds, observation, invalid, found, deps.on_stuck)
     if told := [*poll_words(record, visit, deps), *told]:
         observation = observation.model_copy(update={"next_actions": [*observation.next_actions, *told]})
     update = visit.leave(deps, part={"observation": observation}, **changes)

@@ -28,8 +28,7 @@ async def waited(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> d
         return {}
     now, spent = deps.clock.now(), deps.clock.monotonic() - visit.began
     left = seconds_to_wait(tool.contract.poll, _steps(visit), ticket.digest, now)
-    budget = deps.budget.plus(visit.control.granted)
-    if stopped := out_of_time(visit.control, budget, spent, left, now):
+    if stopped := out_of_time(visit.control, visit.bounds(deps), spent, left, now):
         return stopped
     while left > 0:
         await deps.io(deps.sleep, min(left, SLICE_S))

@@ -8,6 +8,7 @@ of several lines keeps its case and the indentation of its lines, because it may
 
 from __future__ import annotations
 
+import hashlib
 import json
 import unicodedata
 from collections.abc import Mapping
@@ -65,10 +66,12 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    return _plain_text(value) if isinstance(value, str) and len(value) <= MAX_TEXT else value
+    return _plain_text(value) if isinstance(value, str) else value
 
 
 def _plain_text(text: str) -> str:
+    if len(text) > MAX_TEXT:
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c) != "Cf")
     lines = text.strip().splitlines()

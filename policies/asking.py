@@ -92,7 +92,8 @@ def settle_stuck(approval: Approval, answers: list[Settled]) -> Settlement:
         else f"nobody gave advice: the question {approval.status}"
     )
     detail = f"{question.text.removesuffix(STUCK_CHOICE)}; {who}"
-    return Settlement({"answers": answers}, stop(Reason(question.rule), detail))
+    # without `limit`: the control knows the bound since the run is stuck
+    return Settlement({"answers": answers}, {"stop": Reason(question.rule), "stop_detail": detail})
 
 
 def _short(*parts: object) -> str:

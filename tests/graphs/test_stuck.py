@@ -155,6 +155,15 @@ def test_a_person_who_does_not_help_leaves_the_reason_that_made_the_run_stuck(
         assert part in ended.outcome.message
 
 
+def test_a_stuck_run_whose_tool_has_no_call_left_still_asks_and_names_its_bound(store: Store) -> None:
+    loop, _ = loop_on(store, [LOOK] * 3, on_stuck="ask", budget=Budget(max_calls={"look": 3}))
+    assert start(loop, "Is it green?", run_id="r1").status == "waiting"
+    ended = resume(loop, "r1", HumanDecision(type="reject"))
+    assert ended.outcome is not None
+    assert ended.outcome.limit is not None
+    assert (ended.outcome.reason, ended.outcome.limit.name) == ("repeated_action", "max_repeats")
+
+
 def test_a_question_that_nobody_answers_ends_the_run_for_its_reason(store: Store) -> None:
     clock = FakeClock()
     loop, _ = loop_on(store, [LOOK] * 3, on_stuck="ask", clock=clock, approval_ttl_s=60)
@@ -228,7 +237,8 @@ def test_a_kill_right_after_the_advice_keeps_it(tmp_path: Path) -> None:
     counting = Killer()
     drive(tmp_path / "counted.db", steps, Killer())
     advise(tmp_path / "counted.db", steps, counting)
-    for point in range(1, counting.points.index("before ChatModel.decide") + 1):
+    before_the_model = next(n for n, name in enumerate(counting.points, 1) if name.endswith(".decide"))
+    for point in range(1, before_the_model + 1):
         path = tmp_path / f"{point}.db"
         drive(path, steps, Killer())
         assert in_child(partial(advise, path, steps, Killer(point))) == KILLED

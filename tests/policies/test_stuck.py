@@ -35,15 +35,15 @@ def did(
     **arguments: Any,
 ) -> StepRecord:
     """A step whose action ran. `polled` says whether the condition of its poll held."""
-    settled = [
-        Settled(approval_id="q", kind="approval", outcome="decided", decision=HumanDecision(type=said))
-        for said in ([said] if said else [])
-    ]
+    answers = []
+    if said is not None:
+        decision = HumanDecision(type=said)
+        answers = [Settled(approval_id="q", kind="approval", outcome="decided", decision=decision)]
     return StepRecord(
         step=1,
         decision=Decision(proposal=ToolCall(tool=tool, arguments=arguments), thought=thought),
         ticket=Ticket(tool=tool, arguments=arguments, digest="d", idempotency_key="k"),
-        answers=settled,
+        answers=answers,
         result=ToolResult(
             status=status,
             raw_ref=result if status == "ok" else None,
@@ -185,6 +185,13 @@ def test_a_poll_that_waits_is_neither_a_repeat_nor_stale_and_one_that_is_over_is
 def test_a_waiting_poll_does_not_hide_what_is_repeated_around_it() -> None:
     steps = [did("status", "not yet", polled=False), did("look")] * 9
     assert ended(steps)[:2][0] == 6
+
+
+def test_a_waiting_poll_neither_feeds_nor_resets_the_count_of_steps_without_news() -> None:
+    poll = did("status", "not yet", polled=False)
+    steps = [step for n in range(30) for step in (did("search", "empty", query=n), poll)]
+    count, control, warned = ended(steps)
+    assert (count, control.stop, warned) == (17, Reason.NO_PROGRESS, [15])
 
 
 def test_advice_instead_of_an_approval_is_no_failure_and_a_rejection_is_one() -> None:
