@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,8 +94,16 @@ def _in_time(rule: Rule, action: Action) -> Verdict | None:
     """Ask one rule, for at most RULE_SECONDS. Raises TimeoutError, which denies."""
     if rule.__module__.startswith("interlock.policies."):
         return call(rule, action)
-    given: Verdict | None = in_thread(lambda: call(rule, action)).result(timeout=RULE_SECONDS)
+    given: Verdict | None = in_thread(lambda: _kept_in(rule, action)).result(timeout=RULE_SECONDS)
     return given
+
+
+def _kept_in(rule: Rule, action: Action) -> Verdict | None:
+    """A rule may not end the process, nor cancel what waits for it: an attempt is a failure of the rule."""
+    try:
+        return call(rule, action)
+    except (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError) as error:
+        raise RuntimeError(f"it raised {type(error).__name__}: {error}") from error
 
 
 def _nothing() -> Verdict:
