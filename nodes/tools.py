@@ -82,7 +82,7 @@ class BoundTool:
         model = self.tool.tool_call_schema
         if isinstance(model, type) and issubclass(model, BaseModel):
             value = self._by_model(model, arguments)
-            if self.mutates and self._by_model(model, value) != value:
+            if self.mutates and not (self._by_model(model, value) == value == self._as_called(value)):
                 raise ArgumentsError(
                     f"the schema of {self.name} changes values each time it validates them, so what would "
                     "run is not what would be shown; its validators have to leave valid values alone"
@@ -102,6 +102,19 @@ class BoundTool:
             raise ArgumentsError(f"{_problems(error)}; accepted arguments: {known}") from None
         dumped = checked.model_dump(mode="json", by_alias=True)
         return _revealed(checked.model_dump(by_alias=True), dumped) if self.keeps_secrets else dumped
+
+    def _as_called(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments after the validation of the call itself, which knows the injected ones as well."""
+        model, name = self.tool.args_schema, self.key_argument()
+        if name is None or not (isinstance(model, type) and issubclass(model, BaseModel)):
+            return arguments
+        try:
+            checked = model.model_validate({**arguments, name: "0" * 32})
+        except ValidationError:
+            return arguments  # the call itself will fail, before anything happens
+        dumped = checked.model_dump(mode="json", by_alias=True)
+        shown = _revealed(checked.model_dump(by_alias=True), dumped)
+        return {argument: shown[argument] for argument in arguments if argument in shown}
 
     def _by_schema(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if not self.mutates:
