@@ -159,9 +159,11 @@ async def _doubt_question(visit: Visit, deps: Deps) -> Question:
         f"{ticket.tool} was started and nobody knows whether it happened.{known} "
         "Respond with its result if it happened, approve to run it if it did not, reject to stop"
     )
-    return _question(
+    question = _question(
         visit, deps, "in_doubt", ticket.tool, ticket.arguments, "unknown_effect", text, ticket.digest
     )
+    given = await deps.io(deps.store.approvals.get, ticket.approval_id) if ticket.approval_id else None
+    return question.model_copy(update={"approvers": given.question.approvers}) if given else question
 
 
 async def _late_result(key: str, visit: Visit, deps: Deps) -> str | None:
@@ -180,7 +182,7 @@ async def _replaced(question: Question, deps: Deps) -> Settlement | None:
         for one in asked
         if one.question.step == question.step
         and one.question.kind == question.kind
-        and one.question.approval_id != question.approval_id
+        and (one.question.approval_id, one.question.digest) != (question.approval_id, question.digest)
         and (one.status == "pending" or question.kind == "approval")
     ]
     for one in other:
