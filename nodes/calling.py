@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 from interlock.nodes.deps import Deps
 from interlock.nodes.failures import failure_of, is_control_flow
@@ -21,12 +22,15 @@ from interlock.policies.observations import Status
 from interlock.policies.redaction import redact, redact_text
 from interlock.policies.tool_errors import ToolFailure
 
-__all__ = ["Call", "Called", "call_tool"]
+__all__ = ["Call", "Called", "call_tool", "under_way"]
 
 Late = Callable[[str], None]
 
 GRACE_S = 0.2
 """Seconds that an async tool has to end after it was cancelled, before its thread is left behind."""
+
+_started: WeakValueDictionary[str, Future[Any]] = WeakValueDictionary()
+"""The last call under each idempotency key, while anything still holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,12 @@ async def call_tool(call: Call, deps: Deps) -> Called:
     return Called("ok", call.hidden(value))
 
 
+def under_way(key: str) -> bool:
+    """True while a call under this key still works in a thread of this process, whoever waits for it."""
+    future = _started.get(key)
+    return future is not None and not future.done()
+
+
 def _is_async(tool: BoundTool, deps: Deps) -> bool:
     """An async tool runs as such; where a tool is both, the graph's own flavour decides."""
     function, coroutine = getattr(tool.tool, "func", None), getattr(tool.tool, "coroutine", None)
@@ -123,6 +133,8 @@ def _bounded(call: Call, deps: Deps) -> Callable[[], Any]:
                 call.late(call.hidden_text(_in_short(future))[:500])
 
         future = in_thread(lambda: context.run(_invocation(call, coroutine)))
+        if call.key:
+            _started[call.key] = future
         try:
             return future.result(timeout=limit + (GRACE_S if coroutine else 0))
         except TimeoutError:
