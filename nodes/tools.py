@@ -248,6 +248,11 @@ def _check_contract(one: BoundTool, tools: Mapping[str, BoundTool]) -> None:
             raise BadLoop(
                 f"the contract of {one.name} names {helper!r}, which is not a read tool of this loop"
             )
+    if one.contract.reconcile and tools[one.contract.reconcile].contract.untrusted > one.contract.untrusted:
+        raise BadLoop(
+            f"{one.name} is trusted, but its result may come from {one.contract.reconcile}, which is not: "
+            "trust both or neither (untrusted=False)"
+        )
 
 
 def _problems(error: ValidationError) -> str:

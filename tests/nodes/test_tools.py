@@ -11,6 +11,7 @@ from pydantic import BaseModel, field_validator
 from interlock.nodes.tools import bind_tools
 from interlock.policies.canonical import ArgumentsError
 from interlock.policies.contracts import Contract
+from interlock.policies.errors import BadLoop
 
 
 class Payment(BaseModel):
@@ -34,3 +35,18 @@ def test_a_validator_that_only_the_call_itself_runs_may_not_change_what_was_show
         bound.validate({"amount": 5})
     assert bound.validate({"amount": 500}) == {"amount": 500}
     assert tool.invoke({"amount": 500, "idempotency_key": "k"}) == 500
+
+
+def test_a_trusted_tool_may_not_get_its_result_from_outside_by_way_of_reconcile() -> None:
+    def find(amount: int) -> str:
+        """Find a payment."""
+        return "a note of a stranger"
+
+    def send(amount: int) -> str:
+        """Send a payment."""
+        return "sent"
+
+    trusted = Contract(effect="write", reconcile="find", untrusted=False)
+    with pytest.raises(BadLoop, match="trust both or neither"):
+        bind_tools([find, send], {"find": Contract(effect="read"), "send": trusted})
+    bind_tools([find, send], {"find": Contract(effect="read", untrusted=False), "send": trusted})
