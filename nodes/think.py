@@ -43,6 +43,8 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
         return visit.leave(deps, **stop)
     step = visit.control.step + 1
     reply = await deps.io(deps.decide, _prompt(visit, deps, step))
+    for remembered in (deps.vault, deps.read):
+        remembered.forget(visit.control.run_id, step)
     invalid = _clean(reply.invalid, deps.tools) or _unfit(reply, deps.tools)
     used = _used(visit.control, reply)
     if reply.failure is not None:
