@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from interlock.nodes.asides import reconciled
-from interlock.nodes.calling import Call, Called, call_tool
+from interlock.nodes.calling import Call, Called, call_tool, under_way
 from interlock.nodes.deps import Deps
 from interlock.nodes.judging import clear_arguments, judged
 from interlock.nodes.polling import waited
@@ -37,7 +37,7 @@ async def execute(state: State, deps: Deps) -> Update:
         return _refused(visit, deps, "there is no ticket for this action")
     arguments = clear_arguments(ticket.arguments, visit, deps)
     if refusal := await _refusal(ticket, arguments, visit, deps):
-        return _refused(visit, deps, refusal)
+        return await _begun(ticket, visit, deps) or _refused(visit, deps, refusal)
     tool = deps.tools[ticket.tool]
     bounds, now = visit.bounds(deps), deps.clock.now()
     stop = await cancelled(visit, deps) or before_tool(visit.control, bounds, now, ticket.tool, tool.contract)
@@ -76,6 +76,17 @@ async def _refusal(ticket: Ticket, arguments: dict[str, Any], visit: Visit, deps
             return f"rule {verdict.rule}: {verdict.reason}"
 
 
+async def _begun(ticket: Ticket, visit: Visit, deps: Deps) -> Update | None:
+    """For an action that may not run now, but was begun before: its result, or the doubt about it."""
+    rows = await deps.io(deps.store.ledger.of_action, visit.control.run_id, ticket.digest)
+    known = next((row for row in rows if row.key == ticket.idempotency_key), None)
+    if known is None or known.state == "cleared":
+        return None
+    if known.state == "done" and known.result is not None:
+        return _left(visit, deps, ticket, known.result.model_copy(update={"recorded": True}))
+    return await _doubtful(ticket, visit, deps)
+
+
 async def _expired(ticket: Ticket, visit: Visit, deps: Deps) -> bool:
     """True when the approval came too late for an action that has not begun; a begun one goes on."""
     if not ticket.expires_at or datetime.fromisoformat(ticket.expires_at) > deps.clock.now():
@@ -105,24 +116,24 @@ async def _unapproved(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
 async def _effect(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> Update:
     """An action that changes something: written ahead, run once, and never blindly a second time."""
     ledger, key = deps.store.ledger, ticket.idempotency_key
+    arguments = clear_arguments(ticket.arguments, visit, deps)
+    await deps.io(deps.store.runs.get, visit.control.run_id)  # another store knows nothing of what was begun
     known = await deps.io(ledger.begin, _intent(ticket, visit, deps))
     if known is not None and known.state == "done" and known.result is not None:
         return _left(visit, deps, ticket, known.result.model_copy(update={"recorded": True}))
     if known is not None:
         if not tool.contract.idempotent:
-            word, found = await reconciled(tool, ticket, deps)
+            word, found = await reconciled(tool, ticket, arguments, deps)
             if word == "happened":
                 return await _finished(visit, deps, ticket, found, 0)
-            if word == "unknown":
+            if word == "unknown" or under_way(key):  # "absent" is no proof while the call may still land
                 return await _doubtful(ticket, visit, deps)
         await deps.io(ledger.retry, key, iso(deps))
-    call = Call(
-        tool, clear_arguments(ticket.arguments, visit, deps), key, late=lambda text: _late(key, text, deps)
-    )
+    call = Call(tool, arguments, key, late=lambda text: _late(key, text, deps))
     called, attempts = await _attempts(call, deps)
     if called.status != "unknown_outcome":
         return await _finished(visit, deps, ticket, called, attempts)
-    word, found = await reconciled(tool, ticket, deps)
+    word, found = await reconciled(tool, ticket, arguments, deps)
     if word == "happened":
         return await _finished(visit, deps, ticket, found, attempts)
     return await _doubtful(ticket, visit, deps)  # "absent" is no proof: the call may still land

@@ -29,7 +29,7 @@ class ArgumentRule(Record):
     maximum: float | None = None
     """Largest number permitted, inclusive."""
     max_items: Annotated[int, Field(ge=1)] | None = None
-    """Largest number of items of a list argument: the blast radius."""
+    """Largest number of items of a list argument, or of entries of an object: the blast radius."""
 
     @field_validator("pattern")
     @classmethod

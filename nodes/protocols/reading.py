@@ -103,7 +103,7 @@ def cut_off(message: AIMessage, cap: int | None) -> bool:
 
 def raw_of(message: AIMessage) -> str:
     """Text and calls of a message, for a person or the model to look at."""
-    calls = [f"{call.name}({call.arguments})" for call in calls_of(message)]
+    calls = [f"{call.name}({_raw_arguments(call.arguments)})" for call in calls_of(message)]
     return "\n".join([text_of(message), *calls]).strip()
 
 
@@ -147,6 +147,15 @@ def provider_of(message: AIMessage) -> dict[str, JsonValue]:
             except (TypeError, ValueError):
                 continue  # an object of the client, which no server sent, or text that no store can hold
     return kept
+
+
+def _raw_arguments(arguments: Any) -> str:
+    """As JSON, in which secrets are found by the names of their fields."""
+    return (
+        json.dumps(arguments, ensure_ascii=False, default=str)
+        if isinstance(arguments, dict)
+        else str(arguments)
+    )
 
 
 def _raw_call(item: Any) -> Call:
