@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage
 
 from interlock import (
     Budget,
+    Claim,
     Grant,
     HumanDecision,
     InterlockError,
@@ -91,6 +92,7 @@ class World:
     weather: list[str]
     clock: FakeClock = field(default_factory=FakeClock)
     require: frozenset[str] = frozenset()
+    verify: bool = False
     calls: int = 0
 
     def loop(self) -> Loop:
@@ -99,8 +101,13 @@ class World:
         tools = [self.tool("look", "read"), self.tool("note", "write", idempotent=True)]
         tools += [self.tool("send", "write"), self.tool("wipe", "high_risk")]
         return create_loop(
-            model, tools, store=self.store, budget=self.budget, clock=self.clock, require=self.require
-        )
+            model, tools, store=self.store, budget=self.budget, clock=self.clock, require=self.require,
+            verifiers=[self.noted] if self.verify else [],
+        )  # fmt: skip
+
+    def noted(self, claim: Claim) -> str | None:
+        """Looks at the world, not at the claim."""
+        return None if self.effects.count("note") else "nothing was noted"
 
     def tool(self, name: str, effect: Any, idempotent: bool = False) -> Any:
         def function(number: int) -> dict[str, int]:
@@ -182,6 +189,11 @@ def check(world: World, ended: Outcome) -> None:
         assert not doubtful
         assert ended.answer not in (None, "", "  ")
         assert world.require <= {fact.key for fact in ended.evidence}
+        assert len(ended.checks) == world.verify
+        assert all(look.passed for look in ended.checks)
+        last = max((row.finished_at or row.started_at for row in effects), default="")
+        assert all(look.at >= last for look in ended.checks), "evidence older than the last effect"
+        assert world.effects.count("note") or not world.verify
     else:
         assert ended.answer is None
         assert ended.unfinished
@@ -190,14 +202,19 @@ def check(world: World, ended: Outcome) -> None:
 @settings(max_examples=80)
 @given(
     scripts, st.lists(weathers, max_size=12), st.lists(people, min_size=6, max_size=12), budgets,
-    st.sampled_from([frozenset[str](), frozenset({"seen"})]),
+    st.sampled_from([frozenset[str](), frozenset({"seen"})]), st.booleans(),
 )  # fmt: skip
 def test_every_run_ends_within_its_bounds_on_a_legal_path_and_tells_the_ledgers_changes(
-    script: list[Saying], weather: list[str], answers: list[str], budget: Budget, require: frozenset[str]
+    script: list[Saying],
+    weather: list[str],
+    answers: list[str],
+    budget: Budget,
+    require: frozenset[str],
+    verify: bool,
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "runs.db") as store:
         effects = EffectCounter(Path(folder) / "effects.log")
-        world = World(store, effects, budget, script, weather, require=require)
+        world = World(store, effects, budget, script, weather, require=require, verify=verify)
         run = lived(world, answers)
         assert run.outcome is not None, f"{run.status}: {run.pending}"
         check(world, run.outcome)
