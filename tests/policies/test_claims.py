@@ -31,7 +31,13 @@ def fact(step: int, value: Any = "up") -> Fact:
 
 def effect(step: int, status: Status = "ok", **changes: Any) -> EffectRow:
     fields: dict[str, Any] = {"state": "done", "result": ToolResult(status=status), **changes}
-    place = {"key": f"k{step}", "run_id": "r", "step": step, "tool": "restart", "digest": f"d{step}"}
+    place: dict[str, Any] = {
+        "key": f"k{step}",
+        "run_id": "r",
+        "step": step,
+        "tool": "restart",
+        "digest": f"d{step}",
+    }
     return EffectRow(**place, arguments={}, started_at="t", **fields)
 
 
