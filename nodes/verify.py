@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from interlock.nodes.deps import Deps
 from interlock.nodes.normalize import keep_record
-from interlock.nodes.verifying import verified
+from interlock.nodes.verifying import Looked, verified
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.answers import fitted
-from interlock.policies.budget import Limit, Usage
-from interlock.policies.checks import Check
+from interlock.policies.budget import Limit
 from interlock.policies.claims import outcome_of, problems_of, rejected
 from interlock.policies.effects import EffectRow
 from interlock.policies.errors import LoopBroken
@@ -61,7 +59,7 @@ async def _check(claim: FinalAnswer, visit: Visit, deps: Deps) -> Update:
     problems = _problems(claim, visit, deps, effects) + ([fit.problem] if fit.problem else [])
     looked = Looked()
     if not problems:
-        looked = Looked(*await verified(fit.answer, effects, visit, deps))
+        looked = await verified(fit.answer, effects, visit, deps)
         problems = [f"{check.name}: {check.detail}" for check in looked.failed()]
         if not problems:
             return await _ended(visit, deps, Reason.GOAL_VERIFIED, _accepted(deps), fit.answer, looked)
@@ -69,23 +67,6 @@ async def _check(claim: FinalAnswer, visit: Visit, deps: Deps) -> Update:
     if stopped:
         return await _ended(visit, deps, stopped["stop"], stopped["stop_detail"], looked=looked)
     return await _rejected(problems, looked, visit, deps)
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What the verifiers found, and how many calls of tools that took."""
-
-    checks: list[Check] = field(default_factory=list[Check])
-    calls: int = 0
-
-    def failed(self) -> list[Check]:
-        """The checks that did not pass."""
-        return [check for check in self.checks if not check.passed]
-
-    def used(self, visit: Visit) -> Usage:
-        """The run's usage with these calls."""
-        usage = visit.control.usage
-        return usage.model_copy(update={"tool_calls": usage.tool_calls + self.calls})
 
 
 def _problems(claim: FinalAnswer, visit: Visit, deps: Deps, effects: Sequence[EffectRow]) -> list[str]:

@@ -40,13 +40,8 @@ def python(code: str, **options: Any) -> CommandCheck:
 
 def claim(store: Store, check: CommandCheck, **options: Any) -> tuple[Outcome, str]:
     """The outcome of one answer under one check, and why it was rejected."""
-    loop = create_loop(
-        ScriptedModel([answer("done")]),
-        [],
-        store=store,
-        verifiers=[check],
-        **{"budget": Budget(max_rejected=1), **options},
-    )
+    given: dict[str, Any] = {"budget": Budget(max_rejected=1), **options}
+    loop = create_loop(ScriptedModel([answer("done")]), [], store=store, verifiers=[check], **given)
     run = start(loop, "go", run_id="r")
     assert run.outcome is not None
     records = store.traces.steps("r")

@@ -426,13 +426,14 @@ def test_a_run_cannot_be_resumed_under_weaker_demands(store: Store, service: Ser
     )
     start(strict, "go", run_id="r")
     decided = HumanDecision(type="respond", message="payments")
-    for weaker in (
+    others: list[dict[str, Any]] = [
         {"require": ["service"]},
         {"verifiers": [HEALTHY]},
         {"require": ["service"], "verifiers": [HEALTHY.model_copy(update={"expect": "`true`"})]},
         {"require": [Fresh("service")], "verifiers": [HEALTHY]},
         {"require": ["service"], "verifiers": [HEALTHY], "answer_schema": Report},
-    ):
+    ]
+    for weaker in others:
         loop = create_loop(ScriptedModel([]), tools, store=store, **weaker)
         with pytest.raises(LoopChanged):
             resume(loop, "r", decided)
