@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from interlock import Action, Policy, contract, create_loop, open_store, start
-from interlock.testing import ScriptedModel, answer, call
+from interlock.testing import ScriptedModel, call, cannot_complete
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ def test_a_rule_cannot_end_the_process_and_denies(error: BaseException) -> None:
         raise error
 
     with open_store(":memory:") as store:
-        model = ScriptedModel([call("write", line="a"), answer("x")])
+        model = ScriptedModel([call("write", line="a"), cannot_complete("denied")])
         loop = create_loop(model, [write], store=store, policy=Policy(rules=[leave]))
-        assert start(loop, "write", run_id="r").status == "completed"
+        assert start(loop, "write", run_id="r").status == "failed"
         verdict = store.traces.steps("r")[0]["verdict"]
     assert verdict["rule"] == "policy_error"
     assert type(error).__name__ in verdict["reason"]
