@@ -96,8 +96,10 @@ class ChatModel:
             BadLoop: a tool has the name of a control proposal.
         """
         runnable, tool_characters = self._runnable(prompt.tools)
+        rendered = self._renderer.render(prompt)
         return Prepared(
-            messages=self._renderer.messages(prompt),
+            messages=rendered.messages,
+            context=rendered.report.dump(),
             runnable=runnable,
             tools=prompt.tools,
             tool_characters=tool_characters,
@@ -164,6 +166,7 @@ class ChatModel:
             "protocol": self.protocol,
             "attempts": len(call.failed) + 1,
             "provider": provider_of(message),
+            "context": call.context,
         }
         if (refusal := refusal_of(message)) is not None:
             return Reply(failure=_failure("refused", f"the model refused: {refusal}"), **common)

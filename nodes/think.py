@@ -178,6 +178,7 @@ def _model(reply: Reply, cost: Decimal | None) -> dict[str, Any]:
         **({"cost": str(cost)} if cost is not None else {}),
         **({"estimated": True} if reply.tokens.estimated else {}),
         **({"attempts": reply.attempts} if reply.attempts > 1 else {}),
+        **({"context": reply.context} if reply.context else {}),
         **({"provider": reply.provider} if reply.provider else {}),
         **({"notes": list(reply.notes)} if reply.notes else {}),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from interlock.policies.facts import Fact
 from interlock.policies.observations import Observation, ToolResult
 from interlock.policies.proposals import Decision
 from interlock.policies.questions import HumanDecision
@@ -46,6 +47,8 @@ class StepRecord(Record):
     """Decisions of people in this step, oldest first."""
     result: ToolResult | None = None
     observation: Observation | None = None
+    facts: list[Fact] = []
+    """What the step taught. In the trace only: the state keeps facts by key."""
     model: dict[str, JsonValue] = {}
     """Tokens, name of the model, protocol and opaque provider fields of this step's model call."""
     phases: dict[str, JsonValue] = {}
