@@ -37,15 +37,10 @@ class PromptReport:
     before: int | None
     """Tokens of the prompt before."""
 
-    @property
-    def share(self) -> float | None:
-        """Share of the prompt before that could be used again, 0 to 1."""
-        return None if self.reusable is None or not self.before else self.reusable / self.before
-
     def dump(self) -> dict[str, int]:
         """Plain data for a step record: tokens by part, `total`, and `reusable` of `before` where known."""
         known = {} if self.reusable is None else {"reusable": self.reusable, "before": self.before or 0}
-        return {**self.tokens, "total": self.total, **known}
+        return {**{str(part): size for part, size in self.tokens.items()}, "total": self.total, **known}
 
 
 def prompt_report(prompt: Sequence[Section], before: Sequence[Section] | None = None) -> PromptReport:
