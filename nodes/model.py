@@ -99,7 +99,7 @@ class ChatModel:
         rendered = self._renderer.render(prompt)
         return Prepared(
             messages=rendered.messages,
-            context=rendered.report.dump(),
+            context=rendered.context(),
             runnable=runnable,
             tools=prompt.tools,
             tool_characters=tool_characters,

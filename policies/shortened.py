@@ -20,7 +20,7 @@ def short_step(record: StepRecord, room: int) -> str:
     """A step in one message instead of a call and its result: neither is without the other.
 
     Args:
-        room: characters, at least 600. The call stands in one line, people's words have half of what is left.
+        room: characters, at least 600. The call has one line, people's words a quarter, the result the rest.
     """
     lines = [f"Step {record.step}, too large to be shown whole:", step_line_of(record.dump())]
     said = [answer.decision.dump() for answer in record.answers if answer.decision]

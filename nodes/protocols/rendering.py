@@ -27,7 +27,7 @@ from interlock.policies.wording import closing_text, correction_text, goal_text,
 __all__ = ["Rendered", "Renderer"]
 
 REMEMBERED = 4096
-"""Steps whose messages are kept, so that a long run renders each step once."""
+"""Steps whose messages are kept until they are folded, so that each is rendered once."""
 RUNS = 64
 """Runs that are remembered at once; the one used longest ago goes first."""
 
@@ -40,6 +40,12 @@ class Rendered:
 
     messages: list[BaseMessage]
     report: PromptReport
+    start: int
+    """Steps that are folded."""
+
+    def context(self) -> dict[str, int]:
+        """What the step record keeps: the report, and from where a new process goes on folding."""
+        return {**self.report.dump(), **({"start": self.start} if self.start else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class _Step:
 
     record: Data
     limit: int
-    messages: list[BaseMessage]
+    messages: Sequence[BaseMessage]
     section: Section
     tokens: int
 
@@ -89,24 +95,36 @@ class Renderer:
         report = prompt_report(sections, run.sections if run else None)
         if run:
             run.sections = sections
-        return Rendered([*messages, HumanMessage(closing)], report)
+        return Rendered([*messages, HumanMessage(closing)], report, _start(run))
 
     def _run(self, prompt: Prompt) -> _Run | None:
-        """Goes on where the last prompt of the same run stopped; anything else is folded from the start."""
+        """Goes on where the last prompt of the same run stopped, in this process or in another one."""
         if not prompt.steps:
             return None
         key, limit, newest = id(prompt.steps[0]), prompt.context_tokens, prompt.steps[-1]
         run = self._runs.pop(key, None)
         if run is None or not _continues(run, prompt):
-            run = _Run(newest, limit)
+            run = _Run(newest, limit, self._taken_up(prompt))
         fold = fold_steps(run.fold, prompt.steps, limit, lambda record: self._step(record, limit).tokens)
-        if fold.start and fold.start != run.fold.start:
+        if fold.start and (fold.start != run.fold.start or not run.folded):
             run.folded = folded_text(prompt.steps[: fold.start], limit)
+            for record in prompt.steps[run.fold.start : fold.start]:
+                self._steps.pop(id(record), None)
         run.last, run.fold = newest, fold
         self._runs[key] = run
         while len(self._runs) > RUNS:
             del self._runs[next(iter(self._runs))]
         return run
+
+    def _taken_up(self, prompt: Prompt) -> Fold:
+        """Where the prompt of the newest step stood, as its record says; the start where it says nothing."""
+        seen = len(prompt.steps) - 1
+        context = (prompt.steps[-1].get("model") or {}).get("context") or {}
+        start = int(context.get("start", 0))
+        if not 0 < start < seen:
+            return Fold()
+        tokens = sum(self._step(record, prompt.context_tokens).tokens for record in prompt.steps[start:seen])
+        return Fold(seen, start, tokens)
 
     def _step(self, record: Data, limit: int) -> _Step:
         """Records are shared and never changed in place, so identity is enough; the kept one holds its id."""
@@ -121,7 +139,7 @@ class Renderer:
 
     def _rendered(self, dumped: Data, limit: int) -> _Step:
         record, room = StepRecord.load(dumped), steps_room(limit)
-        messages = self._messages(record)
+        messages: Sequence[BaseMessage] = self._messages(record)
         if (tokens := _tokens(messages)) > room:
             messages = [HumanMessage(short_step(record, room * CHARACTERS_PER_TOKEN))]
             tokens = _tokens(messages)

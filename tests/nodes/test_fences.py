@@ -41,7 +41,9 @@ _OPENING = re.compile(r"<<<([0-9a-fA-F]{16}) .*")
 
 def fenced_in(text: str) -> list[str]:
     """What the fences of a text hold, read line by line, as a reader of the prompt would."""
-    found, inside, marker = [], [], ""
+    found: list[str] = []
+    inside: list[str] = []
+    marker = ""
     for line in text.split("\n"):
         if not marker and (opening := _OPENING.search(line)):
             assert opening.start() == 0, line
@@ -66,8 +68,8 @@ def shown(protocol: Any, steps: list[dict[str, Any]], **changes: Any) -> list[st
 
 
 def record(step: int = 1, **parts: Any) -> dict[str, Any]:
-    decision = {} if "invalid" in parts else {"decision": Decision(proposal=ToolCall(tool="look"))}
-    return StepRecord(step=step, **decision, **parts).dump()
+    decision = None if "invalid" in parts else Decision(proposal=ToolCall(tool="look"))
+    return StepRecord(step=step, decision=decision, **parts).dump()
 
 
 @given(PROTOCOLS, st.lists(st.tuples(TEXT, TRUST), max_size=4))

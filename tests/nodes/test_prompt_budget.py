@@ -108,6 +108,36 @@ def test_a_prompt_between_two_foldings_begins_with_the_whole_of_the_one_before()
     assert all(share > 0.95 for share in shares if share >= 0.8)
 
 
+def test_a_new_process_goes_on_folding_where_the_other_one_stopped_without_looking_at_every_step() -> None:
+    steps = [step_of(number, 50, 20, 700) for number in range(1, 61)]
+    looked_at: list[int] = []
+
+    class Counting(ToolCalling):
+        def exchange(self, record: StepRecord, decision: Decision) -> Any:
+            looked_at.append(record.step)
+            return super().exchange(record, decision)
+
+    whole = Renderer(ToolCalling())
+    for count in range(1, len(steps) + 1):
+        rendered = whole.render(prompt(steps[:count], 2_000))
+        looked_at.clear()
+        assert Renderer(Counting()).render(prompt(steps[:count], 2_000)).messages == rendered.messages
+        assert len(looked_at) < 20
+        if count < len(steps):
+            steps[count]["model"] = {"context": rendered.context()}
+
+
+@pytest.mark.parametrize("start", [-5, 0, 3, 999])
+def test_a_record_that_says_nothing_sensible_about_folding_does_no_harm(start: int) -> None:
+    steps = [step_of(number, 50, 20, 700) for number in range(1, 5)]
+    steps[-1]["model"] = {"context": {"start": start}}
+    rendered = Renderer(ToolCalling()).render(prompt(steps, 2_000))
+    assert (
+        rendered.messages
+        == Renderer(ToolCalling()).render(prompt([*steps[:3], step_of(4, 50, 20, 700)], 2_000)).messages
+    )
+
+
 def test_runs_that_take_turns_are_each_shown_and_counted_as_if_alone() -> None:
     runs = [[step_of(number, 50, 20, 100 * kind) for number in range(1, 31)] for kind in (3, 7)]
     shared, alone = Renderer(ToolCalling()), [Renderer(ToolCalling()) for _ in runs]

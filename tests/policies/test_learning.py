@@ -27,7 +27,8 @@ def looked(number: int, **arguments: Any) -> StepRecord:
 
 
 def answered(kind: Any, proposal: Any, **decision: Any) -> StepRecord:
-    said = HumanDecision(**{"type": "respond", "by": "ana", **decision})
+    fields: dict[str, Any] = {"type": "respond", "by": "ana", **decision}
+    said = HumanDecision(**fields)
     answers = [Settled(approval_id="q", kind=kind, outcome="decided", decision=said)]
     return StepRecord(step=4, decision=Decision(proposal=proposal), answers=answers)
 
