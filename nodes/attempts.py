@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -25,7 +26,7 @@ from interlock.nodes.protocols.reading import characters
 from interlock.nodes.retries import OutOfTime, is_transport_fault, wait_for
 from interlock.nodes.workers import in_thread
 from interlock.policies.prompt import ToolCard
-from interlock.policies.replies import Reply, Room, Tokens
+from interlock.policies.replies import Expected, Reply, Room, Tokens
 
 __all__ = ["Patience", "Prepared"]
 
@@ -56,8 +57,8 @@ class Prepared:
     tools: Sequence[ToolCard]
     tool_characters: int
     """Characters of the tools, as they are sent."""
-    names: tuple[str, ...]
-    """How the model may be called, for its price."""
+    cost: Callable[[Tokens], Decimal | None]
+    """US dollars for tokens of this model; None when its price is not known."""
     cap: int | None
     """Output tokens that the model may use, where it says so."""
     patience: Patience
@@ -72,10 +73,12 @@ class Prepared:
         """Characters of the prompt, tools included."""
         return characters(self.messages) + self.tool_characters
 
-    def expected(self) -> Tokens:
+    def expected(self) -> Expected:
         """What one attempt will take, estimated on the safe side: 3 characters a token, a long decision."""
         output = min(self.cap or OUTPUT_RESERVE, OUTPUT_RESERVE)
-        return Tokens(input=-(-self.characters() // SAFE_CHARACTERS_PER_TOKEN), output=output, estimated=True)
+        size = -(-self.characters() // SAFE_CHARACTERS_PER_TOKEN)
+        tokens = Tokens(input=size, output=output, estimated=True)
+        return Expected(tokens=tokens, cost=self.cost(tokens))
 
     def decide(self, room: Room) -> Reply:
         """One decision. What the model or its server does wrong is in the reply, never raised."""

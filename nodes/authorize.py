@@ -13,6 +13,7 @@ from interlock.nodes.deps import Deps
 from interlock.nodes.judging import clear_arguments, judged, ticket_for
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.asking import (
+    STUCK_CHOICE,
     Settlement,
     approval_id,
     settle_doubt,
@@ -22,6 +23,7 @@ from interlock.policies.asking import (
 from interlock.policies.canonical import action_digest
 from interlock.policies.errors import AlreadyDecided, LoopBroken, UnknownApproval
 from interlock.policies.limits import before_action
+from interlock.policies.outcomes import Reason
 from interlock.policies.outside import provenance_of
 from interlock.policies.proposals import Ask, Delegate, RequestApproval, ToolCall
 from interlock.policies.questions import Approval, Question, QuestionKind
@@ -61,7 +63,9 @@ async def _ended(visit: Visit, deps: Deps) -> Settlement | None:
         known = await deps.io(deps.store.approvals.get, question.approval_id)
         if known is not None and known.status == "pending":
             await deps.io(deps.store.approvals.close, question.approval_id, "abandoned", iso(deps))
-    if visit.control.doubt or visit.control.stuck:
+    if visit.control.stuck:
+        return Settlement({}, {"stuck_by": None, "limit": None, **stop})
+    if visit.control.doubt:
         return Settlement({}, {"doubt": False, **stop})
     return Settlement({"verdict": Deny(rule=str(stop["stop"]), reason=str(stop["stop_detail"]))}, stop)
 
@@ -70,7 +74,7 @@ def _beyond(visit: Visit, deps: Deps) -> dict[str, Any]:
     """The changes that end a run whose bounds do not allow this step's action."""
     decision = visit.step_record().decision
     name = getattr(decision.proposal, "tool", "") if decision else ""
-    tool = deps.tools.get(name)
+    tool = None if visit.control.stuck else deps.tools.get(name)  # a stuck run has looked at its action
     contract = tool.contract if tool else None
     return before_action(visit.control, visit.bounds(deps), deps.clock.now(), name, contract)
 
@@ -81,7 +85,9 @@ async def _plan(visit: Visit, deps: Deps) -> Settlement | Question:
     if visit.control.doubt:
         return await _doubt_question(visit, deps)
     if visit.control.stuck:
-        return _question(visit, deps, "stuck", "stuck", {}, "no_progress", visit.control.stop_detail)
+        rule = (visit.control.stuck_by or Reason.NO_PROGRESS).value
+        text = visit.control.stop_detail + STUCK_CHOICE
+        return _question(visit, deps, "stuck", "stuck", {}, rule, text)
     if record.decision is None:
         raise LoopBroken(f"authorize was entered in step {record.step}, which has no decision")
     match record.decision.proposal:

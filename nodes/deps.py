@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Literal
+
+from pydantic import BaseModel
 
 from interlock.nodes.caching import ByRun
 from interlock.nodes.ports import IO, Clock, Ids, ModelCall, Ports
@@ -14,8 +15,8 @@ from interlock.policies.budget import Budget
 from interlock.policies.prompt import Prompt
 from interlock.policies.provenance import Content
 from interlock.policies.record import JsonValue
-from interlock.policies.replies import Tokens
 from interlock.policies.rules import Policy
+from interlock.policies.verifiers import Verifier
 
 __all__ = ["Deps", "OnStuck"]
 
@@ -28,8 +29,6 @@ class Deps:
 
     prepare: Callable[[Prompt], ModelCall]
     """One model call, ready to be made."""
-    cost: Callable[[tuple[str, ...], Tokens], Decimal | None]
-    """US dollars for the tokens of a model, by the names it may have; None when no price is known."""
     tools: Mapping[str, BoundTool]
     policy: Policy
     budget: Budget
@@ -50,10 +49,16 @@ class Deps:
     """The same for the async graph."""
     require: frozenset[str]
     """Keys of the facts that must be observed before an answer is accepted."""
+    fresh: frozenset[str]
+    """Those of them that must be observed after the last effect."""
+    verifiers: Mapping[str, Verifier]
+    """What has to be true of the world before an answer is accepted, by name, in order."""
+    answer_schema: type[BaseModel] | None
+    """What the answer has to fit."""
     on_stuck: OnStuck
     """What happens to a run that makes no progress: it stops, or a person is asked."""
     fingerprint: str
-    """Hash over graph, tools, contracts and policy."""
+    """Hash over graph, tools, contracts, policy and what an answer needs."""
     instructions: str
     """The operator's instructions, first in the prompt."""
     approval_ttl_s: float

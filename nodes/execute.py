@@ -9,6 +9,7 @@ from interlock.nodes.asides import reconciled
 from interlock.nodes.calling import Call, Called, call_tool
 from interlock.nodes.deps import Deps
 from interlock.nodes.judging import clear_arguments, judged
+from interlock.nodes.polling import waited
 from interlock.nodes.tools import BoundTool
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.asking import idempotency_key
@@ -16,6 +17,7 @@ from interlock.policies.canonical import action_digest
 from interlock.policies.effects import EffectRow
 from interlock.policies.limits import before_tool, seconds_left
 from interlock.policies.observations import ToolResult
+from interlock.policies.polling import looked
 from interlock.policies.tickets import Ticket
 from interlock.policies.verdicts import Allow, NeedsApproval
 
@@ -39,10 +41,12 @@ async def execute(state: State, deps: Deps) -> Update:
     tool = deps.tools[ticket.tool]
     bounds, now = visit.bounds(deps), deps.clock.now()
     stop = await cancelled(visit, deps) or before_tool(visit.control, bounds, now, ticket.tool, tool.contract)
+    stop = stop or await waited(tool, ticket, visit, deps)
     if stop and not visit.control.doubt:
         return _refused(visit, deps, f"not run: {stop['stop_detail']}", **stop)
     if not tool.mutates:
-        call = Call(tool, arguments, within_s=max(0.001, seconds_left(visit.control, bounds, now)))
+        left = seconds_left(visit.control, bounds, now) - (deps.clock.monotonic() - visit.began)
+        call = Call(tool, arguments, within_s=max(0.001, left))
         return await _finished(visit, deps, ticket, *await _attempts(call, deps))
     return await _effect(tool, ticket, visit, deps)
 
@@ -133,6 +137,8 @@ async def _doubtful(ticket: Ticket, visit: Visit, deps: Deps) -> Update:
 async def _attempts(call: Call, deps: Deps) -> tuple[Called, int]:
     """The call, repeated while that is safe: reads and idempotent actions, on errors that may pass."""
     contract = call.tool.contract
+    if contract.poll is not None:  # the next poll is the second attempt, spaced as the contract says
+        return await call_tool(call, deps), 1
     safe = not call.tool.mutates or (contract.idempotent and contract.reconcile is None)
     called = await call_tool(call, deps)
     attempts = 1
@@ -145,10 +151,13 @@ async def _attempts(call: Call, deps: Deps) -> tuple[Called, int]:
 
 async def _finished(visit: Visit, deps: Deps, ticket: Ticket, called: Called, attempts: int) -> Update:
     """Store the raw value, complete the ledger's row where there is one, and leave with the result."""
-    ref, size = None, 0
+    poll, ref, size = deps.tools[ticket.tool].contract.poll, None, 0
+    polled = looked(poll, called.status, called.value, iso(deps)) if poll else None
     if called.status == "ok":
         ref, size = await deps.io(deps.store.payloads.put, called.value)
-    result = ToolResult(status=called.status, raw_ref=ref, error=called.error, size=size, attempts=attempts)
+    result = ToolResult(
+        status=called.status, raw_ref=ref, error=called.error, size=size, attempts=attempts, polled=polled
+    )
     if deps.tools[ticket.tool].mutates:
         summary = called.error or _in_short(called.value)
         await deps.io(deps.store.ledger.finish, ticket.idempotency_key, result, summary, iso(deps))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.nodes.deps import Deps
+from interlock.nodes.polling import poll_verdicts
 from interlock.nodes.sources import origins_of, outside_was_read
 from interlock.nodes.visit import Visit
 from interlock.nodes.workers import in_thread
@@ -54,7 +55,7 @@ async def judged(
         return Judged(Deny(rule="arguments", reason=str(error)))
     action = Action(tool, canonical, bound.contract, requested=requested)
     digest = action_digest(tool, canonical, bound.schema_hash, deps.policy.version)
-    verdicts = [judge(action, deps.policy, _in_time)]
+    verdicts = [judge(action, deps.policy, _in_time), *poll_verdicts(bound, digest, visit)]
     origins: dict[str, Origin] = {}
     if bound.mutates:
         outside = outside_was_read(visit, deps)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from decimal import Decimal
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -14,6 +15,7 @@ from langchain_core.runnables import Runnable
 
 from interlock.nodes.attempts import Patience, Prepared
 from interlock.nodes.clients import prepared
+from interlock.nodes.pricing import cost_from
 from interlock.nodes.protocols.base import WireProtocol, invalid
 from interlock.nodes.protocols.plain_json import PlainJson
 from interlock.nodes.protocols.reading import (
@@ -29,6 +31,7 @@ from interlock.nodes.protocols.tools import ToolCalling
 from interlock.nodes.retries import OutOfTime, charged
 from interlock.policies.controls import check_names
 from interlock.policies.errors import BadLoop
+from interlock.policies.prices import Price
 from interlock.policies.prompt import Prompt, ToolCard
 from interlock.policies.replies import ModelFailure, Reply, Room, Tokens
 from interlock.policies.text import bounded, visible
@@ -38,6 +41,7 @@ __all__ = ["ChatModel", "Prepared", "ProtocolName"]
 ProtocolName = Literal["tools", "json_schema", "json"]
 PROTOCOLS: dict[str, Callable[[], WireProtocol]] = {"tools": ToolCalling, "json": PlainJson}
 FAILURE_LIMIT = 2000
+FREE = Price(input=Decimal(0), output=Decimal(0))
 
 
 class ChatModel:
@@ -46,6 +50,8 @@ class ChatModel:
     Args:
         model: any chat model. It is copied; the copy neither streams nor retries on its own.
         protocol: how decisions are asked for; by default `tools` when the model can bind tools, else `json`.
+        price: what its calls cost, in place of the table of genai-prices. A model with an attribute
+            `costs_nothing = True` is free where nobody names a price.
         attempts: calls at most for one decision, at least 1. Only transport faults are tried again.
         max_wait_s: longest wait between two attempts, seconds, also where a server asks for more.
         sleep, asleep: how to wait, for tests.
@@ -59,6 +65,7 @@ class ChatModel:
         model: BaseChatModel,
         protocol: ProtocolName | None = None,
         *,
+        price: Price | None = None,
         attempts: int = 3,
         max_wait_s: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
@@ -71,6 +78,7 @@ class ChatModel:
         self._renderer = Renderer(self._protocol)
         self._patience = Patience(attempts, max_wait_s, sleep, asleep)
         self._cap = _cap(model)
+        self._price = price or (FREE if getattr(model, "costs_nothing", False) else None)
         self._bound: tuple[list[ToolCard], Runnable[Any, Any], int] | None = None
 
     @property
@@ -85,9 +93,23 @@ class ChatModel:
         return next((str(name) for name in named if name), type(self._model).__name__)
 
     @property
-    def costs_nothing(self) -> bool:
-        """True for a model that says of itself that its calls are free (`costs_nothing = True`)."""
-        return bool(getattr(self._model, "costs_nothing", False))
+    def priced(self) -> bool:
+        """True when it is known what the model's calls cost."""
+        return self._cost(Tokens(input=1, output=1)) is not None
+
+    def _cost(self, tokens: Tokens, answered: str = "") -> Decimal | None:
+        return cost_from(self._price, (answered, self.name), tokens)
+
+    def _told(self, call: Prepared, tokens: Tokens, answered: str = "") -> dict[str, Any]:
+        """What every reply says of the call."""
+        return {
+            "tokens": tokens,
+            "cost": self._cost(tokens, answered),
+            "model": answered or self.name,
+            "protocol": self.protocol,
+            "attempts": len(call.failed) + 1,
+            "context": call.context,
+        }
 
     def prepare(self, prompt: Prompt) -> Prepared:
         """The call that this prompt comes to, not yet made.
@@ -103,7 +125,7 @@ class ChatModel:
             runnable=runnable,
             tools=prompt.tools,
             tool_characters=tool_characters,
-            names=(self.name,),
+            cost=self._cost,
             cap=self._cap,
             patience=self._patience,
             read=self._reply,
@@ -129,16 +151,14 @@ class ChatModel:
 
     def _failed(self, error: Exception, call: Prepared) -> Reply:
         call.failed.append(error)
+        told: dict[str, Any] = {**self._told(call, _spent(call, None)), "attempts": len(call.failed)}
         tries = f" after {len(call.failed)} attempts" if len(call.failed) > 1 else ""
         return Reply(
             failure=_failure(
                 "time_limit" if isinstance(error, OutOfTime) else "model_error",
                 f"the model call failed{tries}: {_named(error)}",
             ),
-            tokens=_spent(call, None),
-            model=self.name,
-            protocol=self.protocol,
-            attempts=len(call.failed),
+            **told,
         )
 
     def _reply(self, message: Any, call: Prepared) -> Reply:
@@ -147,27 +167,16 @@ class ChatModel:
             return self._read(message, call)
         except (TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
             problem = invalid(f"the reply has a shape that cannot be read: {_named(error)}", "").invalid
-            return Reply(
-                invalid=problem,
-                tokens=_spent(call, None),
-                model=self.name,
-                protocol=self.protocol,
-                attempts=len(call.failed) + 1,
-            )
+            return Reply(invalid=problem, **self._told(call, _spent(call, None)))
 
     def _read(self, message: Any, call: Prepared) -> Reply:
         if not isinstance(message, AIMessage):
             return self._failed(
                 TypeError(f"the model gave a {type(message).__name__}, not an AIMessage"), call
             )
-        common: dict[str, Any] = {
-            "tokens": _spent(call, tokens_of(message, call.characters)),
-            "model": visible(str(message.response_metadata.get("model_name") or self.name)),
-            "protocol": self.protocol,
-            "attempts": len(call.failed) + 1,
-            "provider": provider_of(message),
-            "context": call.context,
-        }
+        answered = visible(str(message.response_metadata.get("model_name") or ""))
+        common = self._told(call, _spent(call, tokens_of(message, call.characters)), answered)
+        common["provider"] = provider_of(message)
         if (refusal := refusal_of(message)) is not None:
             return Reply(failure=_failure("refused", f"the model refused: {refusal}"), **common)
         if cut_off(message, self._cap):

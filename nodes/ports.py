@@ -15,7 +15,7 @@ from interlock.policies.effects import EffectRow
 from interlock.policies.observations import ToolResult
 from interlock.policies.outcomes import Outcome
 from interlock.policies.questions import Approval, HumanDecision, Question
-from interlock.policies.replies import Reply, Room, Tokens
+from interlock.policies.replies import Expected, Reply, Room
 from interlock.policies.runs import RunRow
 
 T = TypeVar("T")
@@ -52,10 +52,7 @@ class Ids(Protocol):
 class ModelCall(Protocol):
     """One model call, rendered and ready to be made. Never raises for what the model or its server does."""
 
-    names: tuple[str, ...]
-    """How the model may be called, for its price."""
-
-    def expected(self) -> Tokens:
+    def expected(self) -> Expected:
         """What one attempt will take, on the safe side."""
         ...
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from interlock.nodes.deps import Deps
@@ -15,7 +14,7 @@ from interlock.policies.canonical import ArgumentsError
 from interlock.policies.control import Control
 from interlock.policies.decisions import inconsistencies
 from interlock.policies.errors import BadLoop, RunExists, RunFinished
-from interlock.policies.limits import Expected, before_call, before_model, out_of_time, room_for
+from interlock.policies.limits import before_call, before_model, out_of_time, room_for
 from interlock.policies.limits import stop as stop_run
 from interlock.policies.outcomes import Reason
 from interlock.policies.prompt import Prompt, ToolCard
@@ -42,18 +41,18 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
         return visit.leave(deps, **stop)
     step = visit.control.step + 1
     call = deps.prepare(_prompt(visit, deps, step))
-    expected = Expected(tokens := call.expected(), deps.cost(call.names, tokens))
+    expected = call.expected()
     if stop := before_call(visit.control, bounds, expected):
         return visit.leave(deps, **stop)
     room = room_for(visit.control, bounds, expected, now)
     reply = await deps.io(call.adecide if deps.asynchronous else call.decide, room)
-    return _thought(visit, deps, reply, step, deps.cost((reply.model, *call.names), reply.tokens))
+    return _thought(visit, deps, reply, step)
 
 
-def _thought(visit: Visit, deps: Deps, reply: Reply, step: int, cost: Decimal | None) -> Update:
+def _thought(visit: Visit, deps: Deps, reply: Reply, step: int) -> Update:
     """How think leaves with a reply: a decision, an invalid one, or the end."""
     invalid = _clean(reply.invalid) or _unfit(reply, deps.tools)
-    model, used = _model(reply, cost), _used(visit.control, reply, cost)
+    model, used = _model(reply), _used(visit.control, reply)
     if reply.failure is not None:
         why = redact_text(reply.failure.text)
         part = {"model": model, "invalid": InvalidDecision(problem=why)}
@@ -103,6 +102,7 @@ def _prompt(visit: Visit, deps: Deps, step: int) -> Prompt:
         step=step,
         max_steps=bounds.max_steps,
         context_tokens=bounds.context_tokens,
+        answer_schema=deps.answer_schema.model_json_schema() if deps.answer_schema else None,
         notice="This is the last step: no tool runs any more, only an answer counts." if last else "",
     )
 
@@ -153,7 +153,7 @@ def _bad_call(decision: Decision, tools: Mapping[str, BoundTool]) -> str | None:
     return None
 
 
-def _used(control: Control, reply: Reply, cost: Decimal | None) -> Usage:
+def _used(control: Control, reply: Reply) -> Usage:
     usage, tokens = control.usage, reply.tokens
     return usage.model_copy(
         update={
@@ -161,21 +161,21 @@ def _used(control: Control, reply: Reply, cost: Decimal | None) -> Usage:
             "input_tokens": usage.input_tokens + tokens.input,
             "cached_tokens": usage.cached_tokens + tokens.cached,
             "output_tokens": usage.output_tokens + tokens.output,
-            "cost": usage.cost + (cost or 0),
-            "unpriced_calls": usage.unpriced_calls + (reply.attempts if cost is None else 0),
+            "cost": usage.cost + (reply.cost or 0),
+            "unpriced_calls": usage.unpriced_calls + (reply.attempts if reply.cost is None else 0),
             "estimated": usage.estimated or tokens.estimated,
         }
     )
 
 
-def _model(reply: Reply, cost: Decimal | None) -> dict[str, Any]:
+def _model(reply: Reply) -> dict[str, Any]:
     return {
         "name": reply.model,
         "protocol": reply.protocol,
         "input_tokens": reply.tokens.input,
         "output_tokens": reply.tokens.output,
         **({"cached_tokens": reply.tokens.cached} if reply.tokens.cached else {}),
-        **({"cost": str(cost)} if cost is not None else {}),
+        **({"cost": str(reply.cost)} if reply.cost is not None else {}),
         **({"estimated": True} if reply.tokens.estimated else {}),
         **({"attempts": reply.attempts} if reply.attempts > 1 else {}),
         **({"context": reply.context} if reply.context else {}),

@@ -210,6 +210,11 @@ def _check_contract(one: BoundTool, tools: Mapping[str, BoundTool]) -> None:
         raise BadLoop(
             f"the contract of {one.name} names arguments that it does not have: {', '.join(missing)}"
         )
+    if one.contract.poll is not None and one.mutates:
+        raise BadLoop(
+            f"the contract of {one.name} polls, but its effect is {one.contract.effect}: repeating it would "
+            'change something each time; poll a tool with effect="read" instead'
+        )
     for helper in (one.contract.dry_run, one.contract.reconcile):
         if helper is not None and (helper not in tools or tools[helper].mutates):
             raise BadLoop(

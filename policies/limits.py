@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -12,10 +11,9 @@ from interlock.policies.budget import Budget, Limit
 from interlock.policies.contracts import Contract
 from interlock.policies.control import Control
 from interlock.policies.outcomes import Reason
-from interlock.policies.replies import Room, Tokens
+from interlock.policies.replies import Expected, Room
 
 __all__ = [
-    "Expected",
     "before_action",
     "before_call",
     "before_model",
@@ -28,15 +26,6 @@ __all__ = [
 
 Stop = dict[str, Any]
 """Changes of the control that end the run; empty when it may go on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """What one model call is expected to take."""
-
-    tokens: Tokens
-    cost: Decimal | None
-    """US dollars; None when the price is not known."""
 
 
 def stop(reason: Reason, detail: str, limit: Limit | None = None) -> Stop:

@@ -44,6 +44,8 @@ class Prompt:
     max_steps: int
     context_tokens: int = 8_000
     """Tokens that the steps may take; older ones are folded to one line each."""
+    answer_schema: Mapping[str, Any] | None = None
+    """JSON schema that the final answer has to fit; None when any answer will do."""
     notice: str = ""
     """One line about the state of the run for this step: the last step, for one."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -10,7 +11,7 @@ from interlock.policies.proposals import Decision
 from interlock.policies.record import JsonValue, Record
 from interlock.policies.steps import InvalidDecision
 
-__all__ = ["ModelFailure", "Reply", "Room", "Tokens"]
+__all__ = ["Expected", "ModelFailure", "Reply", "Room", "Tokens"]
 
 
 class Tokens(Record):
@@ -34,6 +35,14 @@ class Tokens(Record):
         if self.cached > self.input:
             raise ValueError(f"{self.cached} cached tokens are more than the {self.input} of the input")
         return self
+
+
+class Expected(Record):
+    """What one model call is expected to take."""
+
+    tokens: Tokens
+    cost: Decimal | None = None
+    """US dollars; None when the price is not known."""
 
 
 class Room(Record):
@@ -61,6 +70,8 @@ class Reply(Record):
     invalid: InvalidDecision | None = None
     failure: ModelFailure | None = None
     tokens: Tokens = Tokens()
+    cost: Decimal | None = None
+    """US dollars for the tokens, exact; None when the price is not known."""
     model: str = ""
     """Name of the model that answered."""
     protocol: str = ""

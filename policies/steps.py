@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from interlock.policies.checks import Check
 from interlock.policies.facts import Fact
 from interlock.policies.observations import Observation, ToolResult
 from interlock.policies.proposals import Decision
@@ -47,6 +48,8 @@ class StepRecord(Record):
     """Decisions of people in this step, oldest first."""
     result: ToolResult | None = None
     observation: Observation | None = None
+    checks: list[Check] = []
+    """What the verifiers found for this step's answer, passed or not."""
     facts: list[Fact] = []
     """What the step taught. In the trace only: the state keeps facts by key."""
     model: dict[str, JsonValue] = {}

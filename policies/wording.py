@@ -44,6 +44,10 @@ def system_text(prompt: Prompt, how: str) -> str:
     parts = [prompt.instructions.strip(), _LOOP, how.strip()]
     if prompt.policy.strip():
         parts.append(f"Policy:\n{prompt.policy.strip()}")
+    if prompt.answer_schema is not None:
+        parts.append(
+            f"The answer of final_answer is an object of this schema:\n{_json(prompt.answer_schema)}"
+        )
     return unfenced("\n\n".join(part for part in parts if part))
 
 
@@ -99,7 +103,8 @@ def observation_text(record: StepRecord) -> str:
 def correction_text(record: StepRecord) -> str:
     """What the model is told about a reply that was no decision."""
     problem = record.invalid.problem if record.invalid else "it was no decision"
-    more = record.observation.next_actions if record.observation else []
+    more = list(record.observation.next_actions) if record.observation else []
+    more += [f"person: {_json(_told(answer, ''))}" for answer in record.answers]
     return unfenced("\n".join([f"Nothing ran: {problem}", *more, "Propose exactly one action."]))
 
 
@@ -145,7 +150,10 @@ def _contract_words(contract: Contract) -> list[str]:
     if contract.dry_run:
         words.append(f"preview with {contract.dry_run}")
     if contract.poll:
-        words.append(f"may be repeated every {contract.poll.interval_s:g} s until {contract.poll.until}")
+        poll = contract.poll
+        words.append(
+            f"may be repeated every {poll.interval_s:g} s until {poll.until}, at most {poll.max_calls} times"
+        )
     if contract.untrusted:
         words.append("returns outside content")
     return words
