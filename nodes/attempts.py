@@ -51,6 +51,8 @@ class Prepared:
     """One call, rendered and ready to be made: what it will take is known before it is spent."""
 
     messages: list[BaseMessage]
+    context: dict[str, int]
+    """Tokens of the prompt by part; see `PromptReport`."""
     runnable: Runnable[Any, Any]
     tools: Sequence[ToolCard]
     tool_characters: int

@@ -108,6 +108,7 @@ class ChatModel:
             "model": answered or self.name,
             "protocol": self.protocol,
             "attempts": len(call.failed) + 1,
+            "context": call.context,
         }
 
     def prepare(self, prompt: Prompt) -> Prepared:
@@ -117,8 +118,10 @@ class ChatModel:
             BadLoop: a tool has the name of a control proposal.
         """
         runnable, tool_characters = self._runnable(prompt.tools)
+        rendered = self._renderer.render(prompt)
         return Prepared(
-            messages=self._renderer.messages(prompt),
+            messages=rendered.messages,
+            context=rendered.context(),
             runnable=runnable,
             tools=prompt.tools,
             tool_characters=tool_characters,

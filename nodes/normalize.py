@@ -7,7 +7,8 @@ from typing import Any
 from interlock.nodes.deps import Deps
 from interlock.nodes.polling import poll_words
 from interlock.nodes.visit import State, Update, Visit, enter, iso
-from interlock.policies.facts import Fact
+from interlock.policies.facts import Fact, facts_of_step
+from interlock.policies.learning import learned
 from interlock.policies.normalizers import (
     facts_from,
     observe,
@@ -30,8 +31,7 @@ async def normalize(state: State, deps: Deps) -> Update:
     record = visit.step_record()
     if record.observation is not None:  # a person answered a stuck run: the step itself was looked at before
         update = visit.leave(deps, part={}, stuck=False)
-        await keep_record(visit, deps, update)
-        return update
+        return await _kept(update, learned([], record, iso(deps)), visit, deps)
     deps.vault.of(visit.control.run_id).pop(visit.control.step, None)
     observation, facts = await _look(record, visit, deps)
     if record.model.get("notes"):
@@ -43,8 +43,12 @@ async def normalize(state: State, deps: Deps) -> Update:
     if told := [*poll_words(record, visit, deps), *told]:
         observation = observation.model_copy(update={"next_actions": [*observation.next_actions, *told]})
     update = visit.leave(deps, part={"observation": observation}, **changes)
+    return await _kept(update, learned(facts, record, iso(deps)), visit, deps)
+
+
+async def _kept(update: Update, facts: list[Fact], visit: Visit, deps: Deps) -> Update:
     if facts:
-        update["facts"] = [fact.dump() for fact in facts]
+        update["facts"] = [fact.model_dump(mode="json", exclude_defaults=True) for fact in facts]
     await keep_record(visit, deps, update)
     return update
 
@@ -64,7 +68,9 @@ async def keep_record(visit: Visit, deps: Deps, update: Update) -> None:
     steps = visit.state.get("scratchpad") or []
     merged = merge_steps(steps[-1:], [update.get("scratchpad") or []])
     if merged:
-        await deps.io(deps.store.traces.record, visit.control.run_id, merged[-1]["step"], merged[-1])
+        facts = facts_of_step(merged[-1]["step"], visit.state.get("facts") or {}, update.get("facts") or [])
+        last = {**merged[-1], **({"facts": facts} if facts else {})}
+        await deps.io(deps.store.traces.record, visit.control.run_id, last["step"], last)
 
 
 async def _look(record: StepRecord, visit: Visit, deps: Deps) -> tuple[Observation, list[Fact]]:

@@ -211,6 +211,7 @@ def _model(reply: Reply) -> dict[str, Any]:
         **({"cost": str(reply.cost)} if reply.cost is not None else {}),
         **({"estimated": True} if reply.tokens.estimated else {}),
         **({"attempts": reply.attempts} if reply.attempts > 1 else {}),
+        **({"context": reply.context} if reply.context else {}),
         **({"provider": reply.provider} if reply.provider else {}),
         **({"notes": list(reply.notes)} if reply.notes else {}),
     }

@@ -45,7 +45,8 @@ def problems_of(
         )
     if unknown := [effect.tool for effect in effects if effect.state in ("in_flight", "unknown")]:
         problems.append(f"nobody knows whether this happened: {', '.join(unknown)}")
-    if uncited := sorted(set(claim.cites) - set(facts)):
+    citable = {key for key, fact in facts.items() if fact["trust"] != "inferred"}
+    if uncited := sorted(set(claim.cites) - citable):
         problems.append(f"cited, but not among the facts: {', '.join(uncited)}")
     return problems
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage
 
 from interlock.policies.canonical import ArgumentsError, check_bounds, parse_object
+from interlock.policies.counting import tokens_in
 from interlock.policies.record import JsonValue
 from interlock.policies.replies import Tokens
 
@@ -29,7 +30,6 @@ __all__ = [
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"})
 _OWN = frozenset({"tool_calls", "function_call", "refusal", "parsed", "audio"})
-CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def tokens_of(message: AIMessage, prompt_characters: Callable[[], int]) -> Token
 
 def estimate(count: int) -> int:
     """Tokens that so many characters come to, at least 1."""
-    return max(1, count // CHARACTERS_PER_TOKEN)
+    return max(1, tokens_in(count))
 
 
 def characters(messages: Sequence[BaseMessage]) -> int:
