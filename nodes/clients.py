@@ -12,9 +12,24 @@ from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-__all__ = ["prepared"]
+from interlock.nodes.misshapen import messages_of, text_only, well_shaped
+from interlock.policies.text import bounded, visible
+
+__all__ = ["NoCompletion", "prepared"]
+
+_MISSHAPEN = (ValidationError, TypeError, AttributeError, LookupError, RecursionError)
+"""What langchain-openai raises at a reply of another shape than the API's."""
+
+
+class NoCompletion(Exception):
+    """What came back is no reply of a chat model: a page of a proxy, or an error under the status 200."""
+
+    def __init__(self, text: str, status_code: int | None = None) -> None:
+        super().__init__(text)
+        self.status_code = status_code
+        """The status that the error should have had, where it says so."""
 
 
 def prepared(model: BaseChatModel) -> BaseChatModel:
@@ -57,12 +72,13 @@ def _keeping_arguments(kind: Any) -> type[BaseChatModel]:
 
     def create(self: Any, response: Any, generation_info: dict[str, Any] | None = None) -> Any:
         plain = _plain(response)
+        shape = response if well_shaped(plain) else text_only(plain)
         try:
-            result = kind._create_chat_result(self, response, generation_info)
-        except ValidationError:  # arguments that are no object do not fit LangChain's message
-            result = kind._create_chat_result(self, _without_calls(plain), generation_info)
-        for choice, generation in zip(plain.get("choices") or [], result.generations, strict=False):
-            _keep(choice.get("message") or {}, generation.message)
+            result = kind._create_chat_result(self, shape, generation_info)
+        except _MISSHAPEN:  # arguments that are no object do not fit LangChain's message, for one
+            result = kind._create_chat_result(self, text_only(plain), generation_info)
+        for message, generation in zip(messages_of(plain), result.generations, strict=False):
+            _keep(message, generation.message)
         return result
 
     made = type(kind.__name__, (kind,), {"_create_chat_result": create, "__module__": kind.__module__})
@@ -70,18 +86,20 @@ def _keeping_arguments(kind: Any) -> type[BaseChatModel]:
 
 
 def _plain(response: Any) -> dict[str, Any]:
-    if isinstance(response, dict):
-        return cast("dict[str, Any]", response)
-    dumped = response.model_dump(exclude={"choices": {"__all__": {"message": {"parsed"}}}}, warnings=False)
-    return cast("dict[str, Any]", dumped)
+    """The completion as plain data. Raises NoCompletion when it is none."""
+    if not isinstance(response, dict | BaseModel):
+        begins = bounded(visible(str(response)), 200)
+        raise NoCompletion(f"the server sent no chat completion; check its address. It begins: {begins!r}")
+    plain = response if isinstance(response, dict) else _dumped(response)
+    if error := plain.get("error"):
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and 400 <= code <= 599 else None
+        raise NoCompletion(f"the server sent an error in place of a completion: {error}", status)
+    return plain
 
 
-def _without_calls(response: dict[str, Any]) -> dict[str, Any]:
-    choices = [
-        {**choice, "message": {**(choice.get("message") or {}), "tool_calls": None}}
-        for choice in response.get("choices") or []
-    ]
-    return {**response, "choices": choices}
+def _dumped(response: BaseModel) -> dict[str, Any]:
+    return response.model_dump(exclude={"choices": {"__all__": {"message": {"parsed"}}}}, warnings=False)
 
 
 def _keep(message: Mapping[str, Any], kept: Any) -> None:

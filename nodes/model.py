@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable
 from interlock.nodes.attempts import Patience, Prepared
 from interlock.nodes.clients import prepared
 from interlock.nodes.pricing import cost_from
-from interlock.nodes.protocols.base import WireProtocol, invalid
+from interlock.nodes.protocols.base import WireProtocol, invalid, kept
 from interlock.nodes.protocols.plain_json import PlainJson
 from interlock.nodes.protocols.reading import (
     cut_off,
@@ -179,6 +179,7 @@ class ChatModel:
         if cut_off(message, self._cap):
             return Reply(invalid=invalid(_CUT, raw_of(message)).invalid, **common)
         parsed = self._protocol.parse(message, call.tools)
+        common["raw"] = kept(raw_of(message))
         return Reply(decision=parsed.decision, invalid=parsed.invalid, notes=list(parsed.notes), **common)
 
 

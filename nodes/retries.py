@@ -10,8 +10,11 @@ from tenacity import RetryCallState
 __all__ = ["OutOfTime", "charged", "is_transport_fault", "wait_for"]
 
 FIRST_WAIT_S = 0.5
-_CONNECTION = frozenset({"APIConnectionError", "ConnectError", "TimeoutException", "TransportError"})
-"""Base classes of the faults that providers' clients raise without a status."""
+_CONNECTION = frozenset(
+    {"APIConnectionError", "ConnectError", "TimeoutException", "TransportError", "JSONDecodeError"}
+)
+"""Base classes of the faults that providers' clients raise without a status. A body that is no JSON has
+broken off where nobody had said how long it would be."""
 _NEVER_SENT = frozenset({"ConnectError", "ConnectionRefusedError", "ConnectTimeout"})
 """Faults before the request left."""
 
@@ -23,7 +26,7 @@ class OutOfTime(Exception):
 def is_transport_fault(error: BaseException) -> bool:
     """True for 408, 429 and 5xx, for timeouts and for broken connections."""
     status = _status(error)
-    if status is not None:
+    if status is not None and status >= 400:  # below that, the answer's own body was the fault
         return status in (408, 429) or status >= 500
     if isinstance(error, TimeoutError | ConnectionError):
         return True

@@ -82,3 +82,5 @@ class Reply(Record):
     """Opaque provider fields that have to be echoed back."""
     notes: list[str] = []
     """What was ignored or dropped, for the observation (a second call in the same message, for one)."""
+    raw: str = ""
+    """Text and calls of a reply that was read, as they came, bounded. May hold secrets."""
