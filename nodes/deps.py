@@ -13,6 +13,7 @@ from interlock.policies.budget import Budget
 from interlock.policies.prompt import Prompt
 from interlock.policies.provenance import Content
 from interlock.policies.record import JsonValue
+from interlock.policies.replies import Learned
 from interlock.policies.rules import Policy
 
 __all__ = ["Deps", "OnStuck"]
@@ -24,8 +25,8 @@ OnStuck = Literal["stop", "ask"]
 class Deps:
     """Dependencies of one loop."""
 
-    prepare: Callable[[Prompt], ModelCall]
-    """One model call, ready to be made."""
+    prepare: Callable[[Prompt, Learned | None], ModelCall]
+    """One model call, ready to be made, of the model and in the protocol that the run has come to."""
     tools: Mapping[str, BoundTool]
     policy: Policy
     budget: Budget

@@ -9,7 +9,36 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-__all__ = ["messages_of", "text_only", "well_shaped"]
+from pydantic import BaseModel, ValidationError
+
+from interlock.policies.text import bounded, visible
+
+__all__ = ["MISSHAPEN", "NoCompletion", "messages_of", "plain_of", "text_only", "well_shaped"]
+
+MISSHAPEN = (ValidationError, TypeError, AttributeError, LookupError, RecursionError)
+"""What langchain-openai raises at a reply of another shape than the API's."""
+
+
+class NoCompletion(Exception):
+    """What came back is no reply of a chat model: a page of a proxy, or an error under the status 200."""
+
+    def __init__(self, text: str, status_code: int | None = None) -> None:
+        super().__init__(text)
+        self.status_code = status_code
+        """The status that the error should have had, where it says so."""
+
+
+def plain_of(response: Any) -> dict[str, Any]:
+    """The completion as plain data. Raises NoCompletion when it is none."""
+    if not isinstance(response, dict | BaseModel):
+        begins = bounded(visible(str(response)), 200)
+        raise NoCompletion(f"the server sent no chat completion; check its address. It begins: {begins!r}")
+    plain = response if isinstance(response, dict) else _dumped(response)
+    if error := plain.get("error"):
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and 400 <= code <= 599 else None
+        raise NoCompletion(f"the server sent an error in place of a completion: {error}", status)
+    return plain
 
 
 def well_shaped(body: dict[str, Any]) -> bool:
@@ -37,6 +66,10 @@ def text_only(body: dict[str, Any]) -> dict[str, Any]:
     ]
     usage = body.get("usage")
     return {**body, "choices": choices, "usage": usage if isinstance(usage, dict) else None}
+
+
+def _dumped(response: BaseModel) -> dict[str, Any]:
+    return response.model_dump(exclude={"choices": {"__all__": {"message": {"parsed"}}}}, warnings=False)
 
 
 def _choices(body: dict[str, Any]) -> list[dict[str, Any]]:

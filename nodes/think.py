@@ -41,7 +41,7 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
     if stop := await cancelled(visit, deps) or before_model(visit.control, bounds, now):
         return visit.leave(deps, **stop)
     step = visit.control.step + 1
-    call = deps.prepare(_prompt(visit, deps, step))
+    call = deps.prepare(_prompt(visit, deps, step), visit.control.learned)
     expected = call.expected()
     if stop := before_call(visit.control, bounds, expected):
         return visit.leave(deps, **stop)
@@ -55,13 +55,15 @@ def _thought(visit: Visit, deps: Deps, reply: Reply, step: int) -> Update:
     invalid = _clean(reply.invalid) or _unfit(reply, deps.tools)
     reply = reply if invalid else _noted(reply, deps.tools)
     model, used = _model(reply), _used(visit.control, reply)
+    learned = reply.learned or visit.control.learned
     if reply.failure is not None:
         why = redact_text(reply.failure.text)
         part = {"model": model, "invalid": InvalidDecision(problem=why)}
-        return visit.leave(deps, part=part, step=step, usage=used, **_failed(visit, deps, reply, why))
+        ended = _failed(visit, deps, reply, why)
+        return visit.leave(deps, part=part, step=step, usage=used, learned=learned, **ended)
     decision = None if invalid or reply.decision is None else _kept(reply.decision, visit, deps, step)
     part = {"decision": decision, "invalid": invalid, "model": model}
-    return visit.leave(deps, part=part, step=step, usage=used, attempt=0)
+    return visit.leave(deps, part=part, step=step, usage=used, learned=learned, attempt=0)
 
 
 def _failed(visit: Visit, deps: Deps, reply: Reply, why: str) -> dict[str, Any]:
@@ -201,6 +203,7 @@ def _used(control: Control, reply: Reply) -> Usage:
 def _model(reply: Reply) -> dict[str, Any]:
     return {
         "name": reply.model,
+        **({"asked": reply.asked} if reply.asked != reply.model else {}),
         "protocol": reply.protocol,
         "input_tokens": reply.tokens.input,
         "output_tokens": reply.tokens.output,
@@ -208,6 +211,7 @@ def _model(reply: Reply) -> dict[str, Any]:
         **({"cost": str(reply.cost)} if reply.cost is not None else {}),
         **({"estimated": True} if reply.tokens.estimated else {}),
         **({"attempts": reply.attempts} if reply.attempts > 1 else {}),
+        **({"switched": [redact_text(why) for why in reply.switched]} if reply.switched else {}),
         **({"provider": reply.provider} if reply.provider else {}),
         **({"notes": list(reply.notes)} if reply.notes else {}),
     }

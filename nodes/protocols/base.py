@@ -37,7 +37,7 @@ class Parsed:
 
 
 class WireProtocol(Protocol):
-    """One way to ask a model for a decision and to read it. Stateless."""
+    """One way to ask a model for a decision and to read it."""
 
     @property
     def name(self) -> str:

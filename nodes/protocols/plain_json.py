@@ -62,7 +62,7 @@ class PlainJson:
             return invalid("the reply was empty; reply with one JSON object", text)
         wrapped = _CODE_BLOCK.match(text)
         try:
-            value = parse_object(wrapped.group(1) if wrapped else text)
+            value = self.meant(parse_object(wrapped.group(1) if wrapped else text), tools)
             decision = encodable(Decision.model_validate(value, strict=True))
         except (ArgumentsError, ValidationError) as error:
             problem = problem_of(error)
@@ -70,6 +70,10 @@ class PlainJson:
                 problem = problem.replace("arguments", "the reply's fields", 1)
             return invalid(f"the reply is not one JSON object with one proposal: {problem}", text)
         return Parsed(decision=decision)
+
+    def meant(self, value: dict[str, Any], tools: Sequence[ToolCard]) -> dict[str, Any]:
+        """The decision that the object stands for: here the object itself."""
+        return value
 
 
 def json_message(decision: Decision) -> AIMessage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ __all__ = [
     "characters",
     "cut_off",
     "estimate",
+    "finish_of",
     "provider_of",
     "raw_of",
     "refusal_of",
@@ -29,7 +30,7 @@ __all__ = [
 
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"})
-_OWN = frozenset({"tool_calls", "function_call", "refusal", "parsed", "audio"})
+_OWN = frozenset({"tool_calls", "tool_call_deltas", "function_call", "refusal", "parsed", "audio"})
 CHARACTERS_PER_TOKEN = 4
 
 
@@ -118,7 +119,7 @@ def tokens_of(message: AIMessage, prompt_characters: Callable[[], int]) -> Token
     return Tokens(
         input=known_input or estimate(prompt_characters()),
         cached=cached,
-        output=known_output or estimate(characters([message])),
+        output=known_output or estimate(max(characters([message]), len(raw_of(message)))),
         estimated=apart or not (known_input and known_output),
     )
 
@@ -161,7 +162,11 @@ def _raw_call(item: Any) -> Call:
 
 
 def _finish(message: AIMessage) -> str:
-    meta = message.response_metadata
+    return finish_of(message.response_metadata)
+
+
+def finish_of(meta: Mapping[str, Any]) -> str:
+    """Why a reply ended, in the provider's word, in lower case; empty when it does not say."""
     details: Any = meta.get("incomplete_details") or {}
     for reason in (
         meta.get("finish_reason"),

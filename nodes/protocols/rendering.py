@@ -25,10 +25,15 @@ REMEMBERED = 4096
 
 
 class Renderer:
-    """Renders prompts in one protocol. Remembers the messages of steps that it has rendered."""
+    """Renders prompts in one protocol. Remembers the messages of steps that it has rendered.
 
-    def __init__(self, protocol: WireProtocol) -> None:
+    Args:
+        name: of the model that reads them: what another one wants back it does not get.
+    """
+
+    def __init__(self, protocol: WireProtocol, name: str) -> None:
         self._protocol = protocol
+        self._name = name
         self._known: dict[int, tuple[Mapping[str, Any], list[BaseMessage]]] = {}
         self._fold: tuple[Mapping[str, Any] | None, Fold] = (None, Fold())
         self._text: tuple[Mapping[str, Any] | None, str] = (None, "")
@@ -78,7 +83,8 @@ class Renderer:
             self._protocol.exchange(record, record.decision) if record.decision else _refused(record)
         )
         echoed = record.model.get("provider")
-        if isinstance(echoed, dict):
+        asked = record.model.get("asked", record.model.get("name", self._name))
+        if isinstance(echoed, dict) and asked == self._name:
             reply.additional_kwargs.update(echoed)
         return [reply, told]
 

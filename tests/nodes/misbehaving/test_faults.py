@@ -95,13 +95,16 @@ def test_a_request_that_will_never_be_taken_is_sent_once_and_the_outcome_says_wh
     assert ended.outcome.usage.input_tokens == 0
 
 
-def test_a_servers_complaint_about_the_models_own_words_ends_in_an_outcome(bench: Bench) -> None:
+def test_a_servers_complaint_about_the_models_own_words_is_told_to_the_model_and_not_tried_again(
+    bench: Bench,
+) -> None:
     complaint = fails(500, "The model produced output that does not match the expected format")
     ended = bench.run(*[complaint] * 3, ends=False)
     assert ended.outcome is not None
-    assert ended.outcome.reason == "model_error"
-    assert "does not match the expected format" in ended.outcome.message
-    assert bench.effects.count() == 0
+    assert (ended.outcome.reason, ended.outcome.usage.model_calls) == ("invalid_decisions", 3)
+    assert "does not match the expected format" in str(bench.server.requests[1]["messages"])
+    assert (bench.effects.count(), bench.waits) == (0, [])
+    assert ended.outcome.usage.input_tokens > 900
 
 
 @pytest.mark.parametrize("effect", ["read", "write"])
