@@ -12,7 +12,8 @@ from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
-from pydantic import ValidationError
+
+from interlock.nodes.misshapen import MISSHAPEN, messages_of, plain_of, text_only, well_shaped
 
 __all__ = ["keeping"]
 
@@ -34,13 +35,14 @@ def keeping(kind: Any) -> type[BaseChatModel]:
 
 def _whole(kind: Any) -> Any:
     def create(self: Any, response: Any, generation_info: dict[str, Any] | None = None) -> Any:
-        plain = _plain(response)
+        plain = plain_of(response)
+        shape = response if well_shaped(plain) else text_only(plain)
         try:
-            result = kind._create_chat_result(self, response, generation_info)
-        except ValidationError:  # arguments that are no object do not fit LangChain's message
-            result = kind._create_chat_result(self, _without_calls(plain, "message"), generation_info)
-        for choice, generation in zip(plain.get("choices") or [], result.generations, strict=False):
-            _keep(choice.get("message") or {}, generation.message)
+            result = kind._create_chat_result(self, shape, generation_info)
+        except MISSHAPEN:  # arguments that are no object do not fit LangChain's message, for one
+            result = kind._create_chat_result(self, text_only(plain), generation_info)
+        for message, generation in zip(messages_of(plain), result.generations, strict=False):
+            _keep(message, generation.message)
         return result
 
     return create
@@ -50,7 +52,7 @@ def _piece(kind: Any) -> Any:
     def convert(self: Any, chunk: dict[str, Any], *more: Any) -> Any:
         try:
             result = kind._convert_chunk_to_generation_chunk(self, chunk, *more)
-        except (ValidationError, TypeError):
+        except MISSHAPEN:
             plain = _without_calls(chunk, "delta")
             result = kind._convert_chunk_to_generation_chunk(self, plain, *more)
         for choice in (chunk.get("choices") or [])[:1]:
@@ -72,13 +74,6 @@ def _request(kind: Any) -> Any:
         return made
 
     return payload
-
-
-def _plain(response: Any) -> dict[str, Any]:
-    if isinstance(response, dict):
-        return cast("dict[str, Any]", response)
-    dumped = response.model_dump(exclude={"choices": {"__all__": {"message": {"parsed"}}}}, warnings=False)
-    return cast("dict[str, Any]", dumped)
 
 
 def _without_calls(response: Mapping[str, Any], part: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from interlock.nodes.clients import is_openai
 from interlock.nodes.complaints import about_output, is_gone, refuses
 from interlock.nodes.listening import somebody_listens
 from interlock.nodes.pricing import cost_from
-from interlock.nodes.protocols.base import invalid
+from interlock.nodes.protocols.base import invalid, kept
 from interlock.nodes.protocols.choosing import begin_with, lesser, made
 from interlock.nodes.protocols.reading import (
     cut_off,
@@ -213,6 +213,7 @@ class ChatModel:
         if cut_off(message, self._cap):
             return Reply(invalid=invalid(_CUT, raw_of(message)).invalid, **common)
         parsed = self._wire(call.protocol).protocol.parse(message, call.tools)
+        common["raw"] = kept(raw_of(message))
         return Reply(decision=parsed.decision, invalid=parsed.invalid, notes=list(parsed.notes), **common)
 
 

@@ -13,8 +13,11 @@ from interlock.nodes.complaints import about_output, header_of, is_quota, refuse
 __all__ = ["BrokenStream", "OutOfTime", "charged", "is_transport_fault", "wait_for"]
 
 FIRST_WAIT_S = 0.5
-_CONNECTION = frozenset({"APIConnectionError", "ConnectError", "TimeoutException", "TransportError"})
-"""Base classes of the faults that providers' clients raise without a status."""
+_CONNECTION = frozenset(
+    {"APIConnectionError", "ConnectError", "TimeoutException", "TransportError", "JSONDecodeError"}
+)
+"""Base classes of the faults that providers' clients raise without a status. A body that is no JSON has
+broken off where nobody had said how long it would be."""
 _NEVER_SENT = frozenset({"ConnectError", "ConnectionRefusedError", "ConnectTimeout"})
 """Faults before the request left."""
 _BUSY = frozenset({"server_error", "internal_error", "overloaded_error", "rate_limit_error", "api_error"})
@@ -38,7 +41,7 @@ def is_transport_fault(error: BaseException) -> bool:
     if is_quota(error) or about_output(error) or refuses(error, "tools") or refuses(error, "json_schema"):
         return False
     status = status_of(error)
-    if status is not None:
+    if status is not None and status >= 400:  # below that, the answer's own body was the fault
         return status in (408, 429) or status >= 500
     if isinstance(error, TimeoutError | ConnectionError) or getattr(error, "type", None) in _BUSY:
         return True

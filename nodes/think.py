@@ -22,6 +22,7 @@ from interlock.policies.proposals import Decision, FinalAnswer, Proposal, Reques
 from interlock.policies.redaction import redact, redact_text
 from interlock.policies.replies import Reply
 from interlock.policies.steps import InvalidDecision
+from interlock.policies.text import bounded
 from interlock.policies.transitions import check_transition
 
 __all__ = ["think"]
@@ -52,6 +53,7 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
 def _thought(visit: Visit, deps: Deps, reply: Reply, step: int) -> Update:
     """How think leaves with a reply: a decision, an invalid one, or the end."""
     invalid = _clean(reply.invalid) or _unfit(reply, deps.tools)
+    reply = reply if invalid else _noted(reply, deps.tools)
     model, used = _model(reply), _used(visit.control, reply)
     learned = reply.learned or visit.control.learned
     if reply.failure is not None:
@@ -136,8 +138,37 @@ def _unfit(reply: Reply, tools: Mapping[str, BoundTool]) -> InvalidDecision | No
     if reply.decision is None:
         return None
     problem = inconsistencies(reply.decision) or _bad_call(reply.decision, tools)
-    raw = redact_text(json.dumps(redact(reply.decision.dump()), ensure_ascii=False))[:1000]
-    return InvalidDecision(problem=problem, raw=raw) if problem else None
+    if problem is None:
+        return None
+    problem = ". ".join([problem, *reply.notes])
+    return InvalidDecision(problem=problem, raw=_raw(reply, reply.decision, tools))
+
+
+def _raw(reply: Reply, decision: Decision, tools: Mapping[str, BoundTool]) -> str:
+    """The reply as it came; one with secrets, which a field's type may say, as what was read without them."""
+    plain = decision.dump()
+    hidden: Any = redact(plain)
+    tool, proposal = tools.get(getattr(decision.proposal, "tool", "")), hidden["proposal"]
+    if tool is not None:
+        proposal["arguments"] = tool.redacted(proposal["arguments"])
+    if reply.raw and hidden == plain:
+        return redact_text(reply.raw)
+    return redact_text(json.dumps(hidden, ensure_ascii=False))[:1000]
+
+
+def _noted(reply: Reply, tools: Mapping[str, BoundTool]) -> Reply:
+    """The reply with a note on arguments that are left out because a read does not have them."""
+    proposal = reply.decision.proposal if reply.decision else None
+    tool = tools.get(proposal.tool) if isinstance(proposal, ToolCall) else None
+    if (
+        tool is None
+        or not isinstance(proposal, ToolCall)
+        or not (unknown := tool.unknown(proposal.arguments))
+    ):
+        return reply
+    names = bounded(", ".join(unknown), 200)
+    note = f"ignored: {names}: {tool.name} takes only {', '.join(tool.known()) or 'no arguments'}"
+    return reply.model_copy(update={"notes": [*reply.notes, note]})
 
 
 def _bad_call(decision: Decision, tools: Mapping[str, BoundTool]) -> str | None:

@@ -132,3 +132,5 @@ class Reply(Record):
     """What the run has to remember of it; None when nothing is new."""
     notes: list[str] = []
     """What was ignored or dropped, for the observation (a second call in the same message, for one)."""
+    raw: str = ""
+    """Text and calls of a reply that was read, as they came, bounded. May hold secrets."""

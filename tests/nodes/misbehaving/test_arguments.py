@@ -1,0 +1,159 @@
+"""Arguments that are wrong in shape, type or completeness: nothing runs, and the model is told why."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from interlock import contract
+from tests.nodes.misbehaving.bench import Bench, Effect, look_of
+from tests.nodes.misbehaving.replies import MISSING, called, reply
+
+CAP = 64
+"""Output tokens that the client asks for at most."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Raw arguments of a call, and what is said about them."""
+
+    arguments: Any
+    told: str
+    """What the model is told, in part."""
+    finish: str | None = None
+    tokens: int = 9
+    """Output tokens that the server reports."""
+    read: bool = False
+    """True where a read takes them all the same."""
+
+
+FAULTS = {
+    "cut off": Fault('{"to": "ana", "urgent": true, "only', "cut off", finish="length"),
+    "cut off, and complete by chance": Fault('{"to": "ana"}', "cut off", finish="length"),
+    "cut off, and reported as a normal end": Fault('{"to": "ana"}', "cut off", tokens=CAP),
+    "a comma too many": Fault('{"to": "ana",}', "not valid JSON"),
+    "prose": Fault("to ana please", "not valid JSON"),
+    "single quotes": Fault("{'to': 'ana'}", "not valid JSON"),
+    "text behind the object": Fault('{"to": "ana"} thanks', "not valid JSON"),
+    "two objects": Fault('{"to": "ana"}{"to": "bo"}', "not valid JSON"),
+    "no field of arguments": Fault(MISSING, "missing"),
+    "null instead of text": Fault(None, "missing"),
+    "null": Fault("null", "missing"),
+    "nothing": Fault("", "missing"),
+    "spaces": Fault("  \n", "missing"),
+    "a list": Fault('["ana"]', "not list"),
+    "a list instead of text": Fault([{"to": "ana"}], "not list"),
+    "a number": Fault("5", "not int"),
+    "a number instead of text": Fault(5, "not int"),
+    "true": Fault("true", "not bool"),
+    "a string": Fault('"ana"', "a string"),
+    "double-encoded": Fault('"{\\"to\\": \\"ana\\"}"', "a string"),
+    "a list inside, encoded again": Fault('{"to": "ana", "tags": "[\\"x\\"]"}', "tags"),
+    "the same key twice": Fault('{"to": "ana", "to": "bo"}', "'to' twice"),
+    "the same key twice, deep inside": Fault('{"to": "ana", "tags": [{"a": 1, "a": 2}]}', "'a' twice"),
+    "NaN": Fault('{"to": "ana", "amount": NaN}', "NaN"),
+    "infinity": Fault('{"to": "ana", "amount": -Infinity}', "-Infinity"),
+    "infinity, written as a number": Fault('{"to": "ana", "amount": 1e999}', "not finite"),
+    "300 levels": Fault('{"to": ' + "[" * 300 + "]" * 300 + "}", "deeper than 32"),
+    "2000 levels": Fault('{"to": ' + "[" * 2000 + "]" * 2000 + "}", "deeper than 32"),
+    "2000 levels of objects": Fault('{"to": ' * 2000 + "1" + "}" * 2000, "deeper than 32"),
+    "2000 levels, cut off": Fault('{"to": ' + "[" * 2000, "deeper than 32"),
+    "300 KB": Fault('{"to": "' + "a" * 300_000 + '"}', "larger than 262144 bytes"),
+    "half a character": Fault('{"to": "\\ud800"}', "surrogate"),
+    "what is needed is not there": Fault("{}", "to: Field required"),
+    "null for what is needed": Fault('{"to": null}', "to: "),
+    "an object for a text": Fault('{"to": {"name": "ana"}}', "to: "),
+    "a number for a text": Fault('{"to": 5}', "to: "),
+    "a text for a number": Fault('{"to": "ana", "amount": "5"}', "amount: ", read=True),
+    "true for a number": Fault('{"to": "ana", "amount": true}', "amount: ", read=True),
+    "a text for true": Fault('{"to": "ana", "urgent": "yes"}', "urgent: ", read=True),
+    "half of one": Fault('{"to": "ana", "amount": 1.5}', "amount: "),
+    "an argument that does not exist": Fault(
+        '{"to": "ana", "dry_run": true}', "accepted arguments: to, amount, urgent, tags", read=True
+    ),
+    "a name in another case": Fault('{"To": "ana"}', "to: Field required"),
+}
+
+EFFECTS: list[Effect] = ["read", "write", "high_risk"]
+REFUSED = [
+    pytest.param(fault, effect, id=f"{name} ({effect})")
+    for name, fault in FAULTS.items()
+    for effect in EFFECTS
+    if not (fault.read and effect == "read")
+]
+
+
+def refused(bench: Bench, fault: Fault, effect: Effect) -> None:
+    """One run whose first reply has the fault."""
+    body = reply(called("act", fault.arguments), finish=fault.finish, usage=(50, fault.tokens))
+    ended = bench.run(body, effect=effect, client={"max_tokens": CAP})
+    assert ended.outcome is not None
+    assert (ended.outcome.reason, ended.outcome.changes, ended.steps) == ("cannot_complete", [], 2)
+
+
+@pytest.mark.parametrize(("fault", "effect"), REFUSED)
+def test_wrong_arguments_run_nothing_the_model_is_told_and_the_trace_keeps_them_as_they_came(
+    bench: Bench, fault: Fault, effect: Effect
+) -> None:
+    refused(bench, fault, effect)
+    assert bench.effects.count() == 0
+    assert fault.told in bench.told()
+    assert len(bench.told()) < 3_000
+    record = bench.step()
+    assert (record.get("decision"), record["observation"]["status"]) == (None, "invalid_input")
+    sent = None if fault.arguments is MISSING else fault.arguments
+    assert record["invalid"]["raw"].startswith(f"act({sent})"[:900])
+
+
+@pytest.mark.parametrize("fault", [pytest.param(one, id=name) for name, one in FAULTS.items() if one.read])
+def test_a_read_takes_what_can_be_taken_and_the_trace_keeps_what_was_sent(bench: Bench, fault: Fault) -> None:
+    refused(bench, fault, "read")
+    assert bench.effects.keys("act") == ["ana"]
+    record = bench.step()
+    assert record["decision"]["proposal"]["arguments"] == json.loads(fault.arguments)
+    assert record["ticket"]["arguments"] != record["decision"]["proposal"]["arguments"]
+
+
+def test_an_argument_that_a_read_does_not_have_is_left_out_and_the_model_is_told(bench: Bench) -> None:
+    refused(bench, FAULTS["an argument that does not exist"], "read")
+    assert "ignored: dry_run: act takes only to, amount, urgent, tags" in bench.told()
+
+
+@pytest.mark.parametrize("sent", [MISSING, None, "", "null", "{}"])
+def test_only_a_tool_without_arguments_may_be_called_without_any(bench: Bench, sent: Any) -> None:
+    bench.run(reply(called("look", sent)), tools=[look_of(bench.effects)])
+    assert bench.effects.count("look") == 1
+    assert bench.step()["ticket"]["arguments"] == {}
+
+
+def test_an_object_that_the_server_did_not_write_as_text_is_still_an_object(bench: Bench) -> None:
+    bench.run(reply(called("act", {"to": "ana"})))
+    assert bench.effects.keys("act") == ["ana"]
+
+
+@pytest.mark.parametrize("effect", ["write", "high_risk"])
+def test_a_secret_in_arguments_that_do_not_fit_reaches_neither_file_nor_server(
+    bench: Bench, effect: Effect
+) -> None:
+    @contract(effect=effect)
+    def unlock(code: SecretStr, door: int) -> str:
+        """Unlock a door."""
+        return "open"
+
+    bench.run(reply(called("unlock", '{"code": "hunter2-7f3a", "door": "front"}')), tools=[unlock])
+    assert "door: " in bench.told()
+    assert "hunter2" not in str(bench.step()) + str(bench.server.requests)
+
+
+def test_wrong_arguments_three_times_in_a_row_end_the_run_and_are_all_counted(bench: Bench) -> None:
+    bodies = [reply(called("act", '{"to": "an')) for _ in range(3)]
+    ended = bench.run(*bodies, ends=False)
+    assert ended.outcome is not None
+    assert (ended.outcome.reason, ended.outcome.status) == ("invalid_decisions", "failed")
+    usage = ended.outcome.usage
+    assert (usage.model_calls, usage.tool_calls, usage.input_tokens, usage.output_tokens) == (3, 0, 150, 27)
+    assert bench.effects.count() == 0
