@@ -55,11 +55,11 @@ class Thoughts:
             self._begin(message.id)
         if len(self._raw) < READ_AT_MOST:
             self._raw += message.text
-            self._show(_thought_in(self._raw), whole=False)
+            self._show(*_thought_in(self._raw))
 
     def end(self) -> None:
         """The step is decided: what is still held back is told."""
-        self._show(_thought_in(self._raw), whole=True)
+        self._show(_thought_in(self._raw)[0], whole=True)
         self._begin(self._message)
 
     def _begin(self, message: str | None) -> None:
@@ -73,12 +73,15 @@ class Thoughts:
             self._told = text
 
 
-def _thought_in(raw: str) -> str:
-    """The thought in the text of a reply so far: a field of its JSON object, or else all of it."""
+def _thought_in(raw: str) -> tuple[str, bool]:
+    """The thought in the text of a reply so far, and whether it is over.
+
+    It is a field of the reply's JSON object, or else all of the text.
+    """
     if not raw.lstrip().startswith(("{", "`")):
-        return raw
+        return raw, False
     found = _FIELD.search(raw)
     if found is None:
-        return ""
+        return "", False
     text = str(json.loads(f'"{found[1]}"', strict=False))
-    return text.encode("utf-8", "ignore").decode() + (" " if found[2] else "")
+    return text.encode("utf-8", "ignore").decode(), bool(found[2])
