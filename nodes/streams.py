@@ -86,7 +86,7 @@ class Collected:
             response_metadata=self._metadata,
             usage_metadata=self._usage,
         )
-        made.additional_kwargs |= self._kwargs  # afterwards, because a message reads raw calls when it is made
+        made.additional_kwargs |= self._kwargs  # afterwards: a message reads raw calls when it is made
         if self._calls:
             made.additional_kwargs["tool_calls"] = [call.raw() for call in self._calls]
         return made

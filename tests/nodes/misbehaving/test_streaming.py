@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interlock import create_loop, open_store
+from interlock import Thought, create_loop, open_store, start
 from interlock.nodes.model import ChatModel
 from tests.nodes.misbehaving.bench import GOAL, Bench, act_of
 from tests.nodes.misbehaving.replies import called, chunks_of, gives_up, reply
@@ -176,3 +176,13 @@ def test_what_comes_after_the_end_of_a_reply_does_not_matter(bench: Bench) -> No
     bench.run(drops_in_stream(body, chunks=len(chunks_of(body)) - 1, politely=True), chat=STREAM)
     assert bench.effects.keys() == ["ana"]
     assert bench.step()["model"]["estimated"] is True
+
+
+def test_a_thought_of_a_reply_that_broke_off_is_told_anew_under_a_higher_number(bench: Bench) -> None:
+    body, told = reply(called("act", ANA), content="Ana is due, and nobody else."), list[Thought]()
+    bench.server.answers += [drops_in_stream(body, chunks=4), says(body), says(gives_up())]
+    with open_store(bench.path) as store:
+        start(loop_of(bench, store, sleep=bench.waits.append), GOAL, run_id="r1", on_thought=told.append)
+    texts = {number: "".join(one.text for one in told if one.attempt == number) for number in (1, 2)}
+    assert texts == {1: "Ana is due, and ", 2: "Ana is due, and nobody else."}
+    assert {one.step for one in told} == {1}
