@@ -80,7 +80,7 @@ class ChatModel:
             raise BadLoop("attempts must be at least 1 and max_wait_s above 0")
         self._model = model
         self._name = name
-        self._begin = begin_with(model, protocol)
+        self._begin: ProtocolName = begin_with(model, protocol)
         self._wires: dict[ProtocolName, Wire] = {}
         self._stream = stream
         self._patience = Patience(attempts, max_wait_s, sleep, asleep)
