@@ -80,14 +80,16 @@ class Collected:
             return self._whole
         if not self.ended and (self._openai or not (self._content or self._calls)):
             raise BrokenStream("the stream ended before the model had said that it was done")
-        raw = {"tool_calls": [call.raw() for call in self._calls]} if self._calls else {}
         first, *rest = self._content or [""]
-        return AIMessage(
+        message = AIMessage(
             content=merge_content(first, *rest),
-            additional_kwargs={**self._kwargs, **raw},
+            additional_kwargs=self._kwargs,
             response_metadata=self._metadata,
             usage_metadata=self._usage,
         )
+        if self._calls:  # set late: LangChain would parse them, and fail at arguments that are no object
+            message.additional_kwargs["tool_calls"] = [call.raw() for call in self._calls]
+        return message
 
     def _take(self, delta: Any) -> None:
         """A piece of a call. It begins another one by its index, or by a name with an id of its own.
