@@ -32,6 +32,7 @@ from interlock.nodes.authorize import authorize
 from interlock.nodes.caching import ByRun
 from interlock.nodes.deps import Deps, OnStuck
 from interlock.nodes.execute import execute
+from interlock.nodes.fallbacks import Fallbacks
 from interlock.nodes.io import direct, run_sync, threaded
 from interlock.nodes.model import ChatModel
 from interlock.nodes.normalize import normalize
@@ -98,7 +99,7 @@ STORES: Final = _Stores()
 
 
 def create_loop(
-    model: BaseChatModel | ChatModel,
+    model: BaseChatModel | ChatModel | Sequence[BaseChatModel | ChatModel],
     tools: Sequence[BaseTool | Callable[..., Any]],
     *,
     store: Any = None,
@@ -117,7 +118,8 @@ def create_loop(
     """Build the loop as a compiled LangGraph graph.
 
     Args:
-        model: a LangChain chat model, or a `ChatModel` that already wraps one.
+        model: a LangChain chat model, or a `ChatModel` that already wraps one. Of a list, the first answers
+            until it is down; the next takes over for the rest of the run.
         tools: LangChain tools or functions, with contracts attached by `@contract(...)`.
         store: what `open_store` returns; without one, a store in memory that ends with the process.
         contracts: contracts by tool name; they replace those attached to the tools.
@@ -139,7 +141,7 @@ def create_loop(
     """
     _check_types(model, tools, store, policy, budget, require, on_stuck)
     store = store if store is not None else open_store(":memory:")
-    chat = model if isinstance(model, ChatModel) else ChatModel(model)
+    chat = _chat(model)
     bound, policy = bind_tools(tools, contracts or {}), policy or Policy()
     budget = budget or Budget()
     _check_budget(budget, bound, chat)
@@ -167,6 +169,13 @@ def create_loop(
     limit = deps.budget.max_steps * SUPER_STEPS_PER_STEP + 10
     compiled = _graph(deps).compile(checkpointer=saver, name=name)
     return Loop(**vars(compiled)).with_config(recursion_limit=limit)
+
+
+def _chat(model: BaseChatModel | ChatModel | Sequence[BaseChatModel | ChatModel]) -> ChatModel | Fallbacks:
+    """The model as a port. Raises BadLoop."""
+    if isinstance(model, Sequence):
+        return Fallbacks(model)
+    return model if isinstance(model, ChatModel) else ChatModel(model)
 
 
 def _graph(deps: Deps) -> StateGraph[Any, Any, Any, Any]:
@@ -244,8 +253,9 @@ def _check_types(
     model: Any, tools: Any, store: Any, policy: Any, budget: Any, require: Any, on_stuck: Any
 ) -> None:
     """Slips that would surface far from here. Raises BadLoop."""
-    wanted = (
-        (model, BaseChatModel | ChatModel, "model", "a LangChain chat model"),
+    models = model if isinstance(model, list | tuple) else [model]
+    wanted: tuple[tuple[Any, Any, str, str], ...] = (
+        *((one, BaseChatModel | ChatModel, "model", "a LangChain chat model") for one in models),
         (tools, Sequence, "tools", "a list of tools"),
         (policy, Policy | None, "policy", "a Policy"),
         (budget, Budget | None, "budget", "a Budget"),
@@ -261,7 +271,7 @@ def _check_types(
         raise BadLoop("require has to be a list of fact keys, not one text")
 
 
-def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: ChatModel) -> None:
+def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: ChatModel | Fallbacks) -> None:
     """Bounds that could not be kept. Raises BadLoop."""
     if unknown := sorted(set(budget.max_calls) - set(tools)):
         raise BadLoop(f"max_calls names tools that this loop does not have: {', '.join(unknown)}")

@@ -97,8 +97,8 @@ class Prepared:
         except GraphBubbleUp:
             raise
         except Exception as error:
-            self.error = error
-            return self.fail(error, self)
+            self.error = _behind_warning(error)
+            return self.fail(self.error, self)
         return self.read(message, self)
 
     async def adecide(self, room: Room) -> Reply:
@@ -110,8 +110,8 @@ class Prepared:
         except GraphBubbleUp:
             raise
         except Exception as error:
-            self.error = error
-            return self.fail(error, self)
+            self.error = _behind_warning(error)
+            return self.fail(self.error, self)
         return self.read(message, self)
 
     def _attempt(self, until: float) -> Any:
@@ -172,6 +172,12 @@ class Prepared:
             "before_sleep": failed,
             "reraise": True,
         }
+
+
+def _behind_warning(error: Exception) -> Exception:
+    """The server's error, where the client's advice about it was raised in its place (python -W error)."""
+    behind = error.__context__
+    return behind if isinstance(error, Warning) and isinstance(behind, Exception) else error
 
 
 @contextmanager

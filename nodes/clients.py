@@ -1,4 +1,4 @@
-"""A chat model made ready for the loop: one layer of retries, raw arguments, structured output left unparsed."""
+"""A chat model made ready for the loop: one layer of retries, raw arguments, structured output unparsed."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def named_strict(model: BaseChatModel) -> bool:
 def bound_to_schema(model: BaseChatModel, schema: dict[str, Any], strict: bool) -> Runnable[Any, Any]:
     """The model held to a schema, with the raw message as its output, or under `raw` in a mapping.
 
-    A schema that langchain-openai knows of goes through the client's parser, which raises for a reply that was
-    cut off and drops its text and usage; so the schema goes beside the request.
+    A schema that langchain-openai knows of goes through the client's parser, which raises for a reply that
+    was cut off and drops its text and usage; so the schema goes beside the request.
 
     Raises:
         NotImplementedError: the model has no structured output.

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from interlock.policies.replies import ProtocolName
 
-__all__ = ["about_output", "is_gone", "is_quota", "refuses", "retry_after", "status_of"]
+__all__ = ["about_output", "is_gone", "is_quota", "refuses", "retry_after", "status_of", "words"]
 
 READ_AT_MOST = 4_000
 """Characters of an error that are looked at: some quote the whole request."""
@@ -107,8 +107,16 @@ def header_of(error: BaseException | None, name: str) -> str | None:
     return str(headers.get(name) or "").strip() or None
 
 
+def words(error: BaseException) -> str:
+    """What an error says, with the body of the response where the client leaves it out; may be empty."""
+    text, body = str(error).strip(), getattr(error, "body", None)
+    inner: Any = body.get("error", body) if isinstance(body, dict) else None
+    known = isinstance(inner, dict) and str(inner.get("message") or body) in text
+    return text if inner is None or known else f"{text}: {inner}"
+
+
 def _text(error: BaseException) -> str:
-    return str(error)[:READ_AT_MOST]
+    return words(error)[:READ_AT_MOST]
 
 
 def _field(error: BaseException, name: str) -> Any:

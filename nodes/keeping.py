@@ -1,7 +1,7 @@
 """What langchain-openai drops of a reply, kept; and what it does not send back, sent.
 
-The raw text of arguments that it could parse is lost with it: duplicate keys, and the difference between `null`
-and `{}`. So are reasoning fields, which some servers demand back with the next request.
+The raw text of arguments that it could parse is lost with it: duplicate keys, and the difference between
+`null` and `{}`. So are reasoning fields, which some servers demand back with the next request.
 """
 
 from __future__ import annotations

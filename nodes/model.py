@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage
 
 from interlock.nodes.attempts import FAILURE_LIMIT, Patience, Prepared
 from interlock.nodes.clients import is_openai
-from interlock.nodes.complaints import about_output, is_gone, refuses
+from interlock.nodes.complaints import about_output, is_gone, refuses, words
 from interlock.nodes.listening import somebody_listens
 from interlock.nodes.pricing import cost_from
 from interlock.nodes.protocols.base import invalid, kept
@@ -245,5 +245,5 @@ def _failure(reason: Literal["model_error", "refused", "time_limit"], text: str)
 
 
 def _named(error: BaseException) -> str:
-    text = str(error).strip()
+    text = words(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -139,7 +139,10 @@ class _Narrow:
         required = node.get("required", [])
         properties = {key: self.node(value, prefix) for key, value in node["properties"].items()}
         return _object(
-            {key: value if key in required else {"anyOf": [value, NULL]} for key, value in properties.items()}
+            {
+                key: value if key in required or _takes_null(value, {}) else {"anyOf": [value, NULL]}
+                for key, value in properties.items()
+            }
         )
 
 
@@ -164,7 +167,11 @@ def _takes_null(schema: dict[str, Any], root: dict[str, Any]) -> bool:
     if parts := schema.get("anyOf") or schema.get("oneOf"):
         return any(_takes_null(resolved(part, root), root) for part in parts)
     kind = schema.get("type")
-    return kind is None or kind == "null" or (isinstance(kind, list) and "null" in kind)
+    return (
+        (kind is None and "$ref" not in schema)
+        or kind == "null"
+        or (isinstance(kind, list) and "null" in kind)
+    )
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

@@ -184,10 +184,10 @@ def test_the_async_client_does_not_retry_on_its_own_either(server: Server) -> No
 
 
 def test_a_bad_request_is_not_sent_again(server: Server) -> None:
-    server.says(400, error={"message": "tools are not supported"})
+    server.says(400, error={"message": "the context is too long", "param": "messages"})
     reply = decided(server)
     assert reply.failure is not None
-    assert "tools are not supported" in reply.failure.text
+    assert "the context is too long" in reply.failure.text
     assert len(server.requests) == 1
 
 
