@@ -56,7 +56,7 @@ def gives_up(**options: Any) -> dict[str, Any]:
 
 
 def chunks_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """A body with text as its content as the chunks of a stream; the last holds the usage, if there is any."""
+    """A body with a text as the chunks of a stream; the last one holds the usage, if there is any."""
     head = {**{key: body[key] for key in ("id", "created", "model")}, "object": "chat.completion.chunk"}
     choice = body["choices"][0]
     message = {"content": None, "tool_calls": None, **choice["message"]}

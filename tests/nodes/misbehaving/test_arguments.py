@@ -78,6 +78,7 @@ FAULTS = {
     "a name in another case": Fault('{"To": "ana"}', "to: Field required"),
 }
 
+ONCE = Budget(max_invalid=1)
 EFFECTS: dict[str, Effect] = {"looks": "read", "writes": "write", "risks": "high_risk"}
 """A tool of each effect."""
 ALL = [
@@ -116,6 +117,50 @@ def test_wrong_arguments_run_nothing_the_model_is_told_and_the_trace_keeps_them_
         assert (record.get("decision"), record["observation"]["status"]) == (None, "invalid_input")
         sent = None if fault.arguments is MISSING else fault.arguments
         assert record["invalid"]["raw"].startswith(f"{name}({sent})"[:900])
+
+
+IN_TEXT = [
+    pytest.param(fault, id=name)
+    for name, fault in FAULTS.items()
+    if isinstance(fault.arguments, str) and not fault.read and fault.tokens < CAP
+]
+
+
+@pytest.mark.parametrize("streaming", [False])
+@pytest.mark.parametrize("protocol", ["json", "json_schema"])
+@pytest.mark.parametrize("fault", IN_TEXT)
+def test_wrong_arguments_run_nothing_where_the_decision_is_text_either(
+    bench: Bench, fault: Fault, protocol: str
+) -> None:
+    text = (
+        '{"thought": "", "proposal": {"kind": "tool_call", "tool": "act", "arguments": %s}}' % fault.arguments
+    )
+    ended = bench.run(
+        reply(content=text, finish=fault.finish), chat={"protocol": protocol}, ends=False, budget=ONCE
+    )
+    assert ended.outcome is not None
+    assert (ended.outcome.reason, bench.effects.count()) == ("invalid_decisions", 0)
+    record = bench.step()
+    assert (record.get("decision"), record["model"]["protocol"]) == (None, protocol)
+    assert record["invalid"]["raw"].startswith(text[:900])
+
+
+@pytest.mark.parametrize("streaming", [False])
+@pytest.mark.parametrize("proposal", ['"tool": "tidy"', '"tool": "tidy", "arguments": null'])
+@pytest.mark.parametrize("protocol", ["json", "json_schema"])
+def test_arguments_that_are_not_there_are_no_empty_object_although_none_is_needed(
+    bench: Bench, proposal: str, protocol: str
+) -> None:
+    @contract(effect="write", untrusted=False)
+    def tidy(path: str = "everything") -> str:
+        """Tidy up."""
+        bench.effects.hit("tidy")
+        return path
+
+    text = '{"proposal": {"kind": "tool_call", %s}}' % proposal
+    bench.run(reply(content=text), tools=[tidy], chat={"protocol": protocol}, ends=False, budget=ONCE)
+    assert bench.effects.count() == 0
+    assert "arguments" in bench.step()["invalid"]["problem"]
 
 
 @pytest.mark.parametrize("fault", TOLERATED)
