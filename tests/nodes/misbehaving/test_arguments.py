@@ -132,9 +132,8 @@ IN_TEXT = [
 def test_wrong_arguments_run_nothing_where_the_decision_is_text_either(
     bench: Bench, fault: Fault, protocol: str
 ) -> None:
-    text = (
-        '{"thought": "", "proposal": {"kind": "tool_call", "tool": "act", "arguments": %s}}' % fault.arguments
-    )
+    called_in = {"thought": "", "proposal": {"kind": "tool_call", "tool": "act", "arguments": "…"}}
+    text = json.dumps(called_in, ensure_ascii=False).replace('"…"', str(fault.arguments))
     ended = bench.run(
         reply(content=text, finish=fault.finish), chat={"protocol": protocol}, ends=False, budget=ONCE
     )
@@ -146,10 +145,10 @@ def test_wrong_arguments_run_nothing_where_the_decision_is_text_either(
 
 
 @pytest.mark.parametrize("streaming", [False])
-@pytest.mark.parametrize("proposal", ['"tool": "tidy"', '"tool": "tidy", "arguments": null'])
+@pytest.mark.parametrize("more", [{}, {"arguments": None}])
 @pytest.mark.parametrize("protocol", ["json", "json_schema"])
 def test_arguments_that_are_not_there_are_no_empty_object_although_none_is_needed(
-    bench: Bench, proposal: str, protocol: str
+    bench: Bench, more: dict[str, Any], protocol: str
 ) -> None:
     @contract(effect="write", untrusted=False)
     def tidy(path: str = "everything") -> str:
@@ -157,7 +156,7 @@ def test_arguments_that_are_not_there_are_no_empty_object_although_none_is_neede
         bench.effects.hit("tidy")
         return path
 
-    text = '{"proposal": {"kind": "tool_call", %s}}' % proposal
+    text = json.dumps({"proposal": {"kind": "tool_call", "tool": "tidy", **more}})
     bench.run(reply(content=text), tools=[tidy], chat={"protocol": protocol}, ends=False, budget=ONCE)
     assert bench.effects.count() == 0
     assert "arguments" in bench.step()["invalid"]["problem"]
