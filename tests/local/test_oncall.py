@@ -56,7 +56,7 @@ def check(run: Run, store: Store, world: Path) -> None:
     usage = run.outcome.usage
     assert 1 <= run.outcome.steps <= BUDGET.max_steps
     assert usage.input_tokens + usage.output_tokens <= BUDGET.max_tokens
-    assert (usage.cost, usage.unpriced_calls) == (0, 0)
+    assert (str(usage.cost), usage.unpriced_calls) == ("0", 0)
     approved = {one.question.digest for one in store.approvals.of_run(run.run_id) if one.decision
                 and one.decision.type in ("approve", "edit")}  # fmt: skip
     happened = rows(world, "rollbacks")
