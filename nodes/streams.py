@@ -81,15 +81,15 @@ class Collected:
         if not self.ended and (self._openai or not (self._content or self._calls)):
             raise BrokenStream("the stream ended before the model had said that it was done")
         first, *rest = self._content or [""]
-        message = AIMessage(
+        made = AIMessage(
             content=merge_content(first, *rest),
-            additional_kwargs=self._kwargs,
             response_metadata=self._metadata,
             usage_metadata=self._usage,
         )
-        if self._calls:  # set late: LangChain would parse them, and fail at arguments that are no object
-            message.additional_kwargs["tool_calls"] = [call.raw() for call in self._calls]
-        return message
+        made.additional_kwargs |= self._kwargs  # afterwards: a message reads raw calls when it is made
+        if self._calls:
+            made.additional_kwargs["tool_calls"] = [call.raw() for call in self._calls]
+        return made
 
     def _take(self, delta: Any) -> None:
         """A piece of a call. It begins another one by its index, or by a name with an id of its own.
