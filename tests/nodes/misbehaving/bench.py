@@ -84,7 +84,7 @@ class Bench:
         chat: dict[str, Any] | None,
         options: dict[str, Any],
     ) -> Loop:
-        own = {"sleep": self.waits.append, "stream": self.streaming}
+        own: dict[str, Any] = {"sleep": self.waits.append, "stream": self.streaming}
         model = ChatModel(self.client(**(client or {})), **{**own, **(chat or {})})
         tools = tools if tools is not None else [act_of(self.effects, effect)]
         return create_loop(model, tools, store=store, **options)

@@ -7,7 +7,7 @@ no call, is a 400, so that every test that talks to it checks the pairing of cal
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -109,7 +109,7 @@ class Exchange(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving() -> Generator[Server]:
     """A server that runs until the block ends."""
     with Server() as running:
         thread = Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
