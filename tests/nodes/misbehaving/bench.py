@@ -23,8 +23,10 @@ GOAL = "Pay what is due to ana, once"
 class Bench:
     """One store file, one effect counter, one server."""
 
-    def __init__(self, server: Server, folder: Path) -> None:
+    def __init__(self, server: Server, folder: Path, streaming: bool = False) -> None:
         self.server = server
+        self.streaming = streaming
+        """Whether replies are taken in pieces."""
         self.path = folder / "runs.db"
         self.effects = EffectCounter(folder / "effects.log")
         self.waits: list[float] = []
@@ -82,7 +84,8 @@ class Bench:
         chat: dict[str, Any] | None,
         options: dict[str, Any],
     ) -> Loop:
-        model = ChatModel(self.client(**(client or {})), **{"sleep": self.waits.append, **(chat or {})})
+        own: dict[str, Any] = {"sleep": self.waits.append, "stream": self.streaming}
+        model = ChatModel(self.client(**(client or {})), **{**own, **(chat or {})})
         tools = tools if tools is not None else [act_of(self.effects, effect)]
         return create_loop(model, tools, store=store, **options)
 
@@ -96,16 +99,16 @@ class Bench:
         return str(self.server.requests[request - 1]["messages"][-2]["content"])
 
 
-def act_of(effects: EffectCounter, effect: Effect) -> Callable[..., Any]:
+def act_of(effects: EffectCounter, effect: Effect, name: str = "act") -> Callable[..., Any]:
     """A tool with one argument that has to be there, and others that need not."""
 
-    @contract(effect=effect, untrusted=False)
     def act(to: str, amount: int = 1, urgent: bool = False, tags: list[str] | None = None) -> str:
         """Act on somebody."""
-        effects.hit("act", to)
+        effects.hit(name, to)
         return f"acted on {to}"
 
-    return act
+    act.__name__ = name
+    return contract(effect=effect, untrusted=False)(act)
 
 
 def look_of(effects: EffectCounter) -> Callable[..., Any]:

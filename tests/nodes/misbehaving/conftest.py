@@ -27,6 +27,12 @@ def server(running: Server) -> Iterator[Server]:
     assert running.answers == [], "the server was asked less often than the test expects"
 
 
+@pytest.fixture(params=[False, True], ids=["whole", "in pieces"])
+def streaming(request: pytest.FixtureRequest) -> bool:
+    """Whether replies are asked for in pieces: what comes of them has to be the same."""
+    return bool(request.param)
+
+
 @pytest.fixture
-def bench(server: Server, tmp_path: Path) -> Bench:
-    return Bench(server, tmp_path)
+def bench(server: Server, tmp_path: Path, streaming: bool) -> Bench:
+    return Bench(server, tmp_path, streaming)

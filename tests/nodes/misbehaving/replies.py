@@ -7,8 +7,8 @@ from typing import Any
 
 __all__ = ["called", "chunks_of", "gives_up", "problem_with", "reply"]
 
-PIECE = 7
-"""Characters that one chunk of a stream holds."""
+PIECES = 12
+"""Chunks at most that a text is cut into."""
 MISSING: Any = object()
 
 
@@ -56,7 +56,7 @@ def gives_up(**options: Any) -> dict[str, Any]:
 
 
 def chunks_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The body as the chunks of a stream; the last one holds the usage, where there is any."""
+    """A body with a text as the chunks of a stream; the last one holds the usage, if there is any."""
     head = {**{key: body[key] for key in ("id", "created", "model")}, "object": "chat.completion.chunk"}
     choice = body["choices"][0]
     message = {"content": None, "tool_calls": None, **choice["message"]}
@@ -99,7 +99,6 @@ def _parts(place: int, call: dict[str, Any]) -> list[dict[str, Any]]:
     return [first, *({"index": place, "function": {"arguments": piece}} for piece in _pieces(arguments))]
 
 
-def _pieces(text: Any) -> list[Any]:
-    if not isinstance(text, str):
-        return [text]
-    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
+def _pieces(text: str) -> list[str]:
+    size = max(3, -(-len(text) // PIECES))
+    return [text[start : start + size] for start in range(0, len(text), size)]

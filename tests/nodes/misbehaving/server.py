@@ -7,7 +7,7 @@ no call, is a 400, so that every test that talks to it checks the pairing of cal
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -26,6 +26,7 @@ __all__ = [
     "says",
     "sends",
     "serving",
+    "streams",
 ]
 
 Answer = Callable[["Exchange"], None]
@@ -93,6 +94,12 @@ class Exchange(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
+    def stream(self, chunks: Sequence[dict[str, Any]]) -> None:
+        """Begins a body of events."""
+        self.head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
+        for chunk in chunks:
+            self.chunk(f"data: {json.dumps(chunk)}\n\n".encode())
+
     def chunk(self, data: bytes) -> None:
         """One chunk of a body without a known length; an empty one ends it."""
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
@@ -102,7 +109,7 @@ class Exchange(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving() -> Generator[Server]:
     """A server that runs until the block ends."""
     with Server() as running:
         thread = Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
@@ -119,12 +126,24 @@ def says(body: dict[str, Any]) -> Answer:
     """A chat completion, whole or streamed, as the client asks."""
 
     def answer(exchange: Exchange) -> None:
-        if not exchange.asked.get("stream"):
-            sends(200, json.dumps(body))(exchange)
-            return
-        exchange.head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
-        for chunk in chunks_of(body):
-            exchange.chunk(f"data: {json.dumps(chunk)}\n\n".encode())
+        given = streams(chunks_of(body)) if exchange.asked.get("stream") else sends(200, json.dumps(body))
+        given(exchange)
+
+    return answer
+
+
+def streams(chunks: Sequence[dict[str, Any]], *, hangs: bool = False) -> Answer:
+    """A reply in these pieces.
+
+    Args:
+        hangs: the stream does not end.
+    """
+
+    def answer(exchange: Exchange) -> None:
+        released = exchange.of.released
+        exchange.stream(chunks)
+        if hangs:
+            released.wait(30)
         exchange.chunk(b"data: [DONE]\n\n")
         exchange.chunk(b"")
 
@@ -184,9 +203,7 @@ def drops_in_stream(body: dict[str, Any], *, chunks: int, politely: bool = False
     """
 
     def answer(exchange: Exchange) -> None:
-        exchange.head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
-        for chunk in chunks_of(body)[:chunks]:
-            exchange.chunk(f"data: {json.dumps(chunk)}\n\n".encode())
+        exchange.stream(chunks_of(body)[:chunks])
         if politely:
             exchange.chunk(b"")
 

@@ -24,9 +24,11 @@ EMPTY = {
     "no content": reply(),
     "an empty text": reply(content=""),
     "spaces": reply(content=" \n\t"),
+    "only reasoning": reply(content="", reasoning_content="Let me think about ana."),
+}
+MISSHAPEN = {
     "no blocks": reply(content=[]),
     "an empty block": reply(content=[{"type": "text", "text": ""}]),
-    "only reasoning": reply(content="", reasoning_content="Let me think about ana."),
     "no choices": {**ACT, "choices": []},
     "null for choices": {**ACT, "choices": None},
     "no field of choices": {key: value for key, value in ACT.items() if key != "choices"},
@@ -34,9 +36,13 @@ EMPTY = {
     "no message": with_choice(),
     "a choice that is a text": {**ACT, "choices": ["act"]},
 }
+SILENT = [
+    *(pytest.param(body, False, id=name) for name, body in {**EMPTY, **MISSHAPEN}.items()),
+    *(pytest.param(body, True, id=f"{name} (in pieces)") for name, body in EMPTY.items()),
+]
 
 
-@pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in EMPTY.items()])
+@pytest.mark.parametrize(("body", "streaming"), SILENT)
 def test_an_empty_reply_is_no_answer_and_the_model_is_asked_again(bench: Bench, body: dict[str, Any]) -> None:
     ended = bench.run(body)
     assert "Nothing ran: the reply was empty" in bench.told()
@@ -54,6 +60,7 @@ def test_a_model_that_stays_silent_after_an_effect_never_completes_and_the_effec
     assert ended.outcome.usage.model_calls == 4
 
 
+@pytest.mark.parametrize("streaming", [False])
 @pytest.mark.parametrize(
     "content",
     [
@@ -71,6 +78,7 @@ def test_text_that_claims_success_is_no_answer_and_is_kept(bench: Bench, content
     assert (shown["role"], shown["content"]) == ("assistant", "Paid! Everything is done.")
 
 
+@pytest.mark.parametrize("streaming", [False])
 @pytest.mark.parametrize("content", [5, {"text": "paid"}, [5], [[]], True])
 def test_content_of_no_known_shape_is_no_answer(bench: Bench, content: Any) -> None:
     ended = bench.run(reply(content=content))
@@ -78,6 +86,7 @@ def test_content_of_no_known_shape_is_no_answer(bench: Bench, content: Any) -> N
     assert bench.told().startswith("Nothing ran: ")
 
 
+@pytest.mark.parametrize("streaming", [False])
 @pytest.mark.parametrize("calls", [{"name": "act"}, "act", ["act"], [None], [[]], 5])
 def test_calls_of_no_known_shape_run_nothing(bench: Bench, calls: Any) -> None:
     ended = bench.run(reply(content="Pay.", tool_calls=calls))
@@ -87,6 +96,7 @@ def test_calls_of_no_known_shape_run_nothing(bench: Bench, calls: Any) -> None:
     assert ended.outcome.usage.input_tokens == 100
 
 
+@pytest.mark.parametrize("streaming", [False])
 def test_blocks_beside_a_call_are_its_thought_without_the_reasoning(bench: Bench) -> None:
     thinking = {"type": "thinking", "thinking": "Ana or Bo?"}
     bench.run(reply(called("act", ANA), content=[thinking, {"type": "text", "text": "Ana it is."}]))
@@ -94,6 +104,7 @@ def test_blocks_beside_a_call_are_its_thought_without_the_reasoning(bench: Bench
     assert bench.step()["decision"]["thought"] == "Ana it is."
 
 
+@pytest.mark.parametrize("streaming", [False])
 @pytest.mark.parametrize("finish", ["stop", "tool_calls", "function_call", "eos", "", "null"])
 def test_a_whole_call_runs_whatever_a_server_calls_the_end(bench: Bench, finish: str) -> None:
     ended = with_choice(finish_reason=None if finish == "null" else finish, message=_message(ACT))
@@ -111,8 +122,16 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("effect", ["read", "write", "high_risk"])
-@pytest.mark.parametrize(("body", "told"), [pytest.param(*case, id=name) for name, case in REFUSALS.items()])
+REFUSED = [
+    pytest.param(*case, streaming, id=f"{name} ({'in pieces' if streaming else 'whole'})")
+    for name, case in REFUSALS.items()
+    for streaming in (False, True)
+    if not (streaming and "block" in name)
+]
+
+
+@pytest.mark.parametrize("effect", ["read", "high_risk"])
+@pytest.mark.parametrize(("body", "told", "streaming"), REFUSED)
 def test_a_refusal_ends_the_run_as_one_is_asked_once_and_its_tokens_count(
     bench: Bench, body: dict[str, Any], told: str, effect: Effect
 ) -> None:
@@ -125,6 +144,7 @@ def test_a_refusal_ends_the_run_as_one_is_asked_once_and_its_tokens_count(
     assert (len(bench.server.requests), bench.effects.count(), outcome.changes) == (1, 0, [])
 
 
+@pytest.mark.parametrize("streaming", [False])
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -145,6 +165,7 @@ def test_what_is_no_completion_ends_the_run_with_words_and_is_asked_once(
     assert told in ended.outcome.message
 
 
+@pytest.mark.parametrize("streaming", [False])
 def test_an_error_that_came_as_a_success_is_tried_again_where_its_code_says_so(bench: Bench) -> None:
     body = {"error": {"message": "overloaded", "code": 503}}
     ended = bench.run(sends(200, json.dumps(body)))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from interlock import contract
-from tests.nodes.misbehaving.bench import Bench, Effect, look_of
+from interlock import Budget, contract
+from tests.nodes.misbehaving.bench import Bench, Effect, act_of, look_of
 from tests.nodes.misbehaving.replies import MISSING, called, reply
 
 CAP = 64
@@ -78,51 +78,105 @@ FAULTS = {
     "a name in another case": Fault('{"To": "ana"}', "to: Field required"),
 }
 
-EFFECTS: list[Effect] = ["read", "write", "high_risk"]
-REFUSED = [
-    pytest.param(fault, effect, id=f"{name} ({effect})")
+ONCE = Budget(max_invalid=1)
+EFFECTS: dict[str, Effect] = {"looks": "read", "writes": "write", "risks": "high_risk"}
+"""A tool of each effect."""
+ALL = [
+    pytest.param(fault, streaming, id=f"{name} ({'in pieces' if streaming else 'whole'})")
     for name, fault in FAULTS.items()
-    for effect in EFFECTS
-    if not (fault.read and effect == "read")
+    for streaming in (False, True)
+    if isinstance(fault.arguments, str) or not streaming
+]
+"""In pieces there are only texts."""
+TOLERATED = [pytest.param(fault, id=name) for name, fault in FAULTS.items() if fault.read]
+
+
+def run_with(bench: Bench, fault: Fault, names: list[str]) -> None:
+    """A run whose replies have the fault, each in the call of another tool."""
+    bodies = [
+        reply(called(name, fault.arguments), finish=fault.finish, usage=(50, fault.tokens)) for name in names
+    ]
+    tools = [act_of(bench.effects, effect, name) for name, effect in EFFECTS.items()]
+    ended = bench.run(*bodies, tools=tools, client={"max_tokens": CAP}, budget=Budget(max_invalid=4))
+    assert ended.outcome is not None
+    assert (ended.outcome.reason, ended.steps) == ("cannot_complete", len(names) + 1)
+    assert (ended.outcome.changes, ended.outcome.usage.model_calls) == ([], len(names) + 1)
+
+
+@pytest.mark.parametrize(("fault", "streaming"), ALL)
+def test_wrong_arguments_run_nothing_the_model_is_told_and_the_trace_keeps_them_as_they_came(
+    bench: Bench, fault: Fault
+) -> None:
+    names = [name for name, effect in EFFECTS.items() if effect != "read" or not fault.read]
+    run_with(bench, fault, names)
+    assert bench.effects.count() == 0
+    for step, name in enumerate(names, 1):
+        told, record = bench.told(step + 1), bench.step(step)
+        assert fault.told in told
+        assert len(told) < 3_000
+        assert (record.get("decision"), record["observation"]["status"]) == (None, "invalid_input")
+        sent = None if fault.arguments is MISSING else fault.arguments
+        assert record["invalid"]["raw"].startswith(f"{name}({sent})"[:900])
+
+
+IN_TEXT = [
+    pytest.param(fault, id=name)
+    for name, fault in FAULTS.items()
+    if isinstance(fault.arguments, str) and not fault.read and fault.tokens < CAP
 ]
 
 
-def refused(bench: Bench, fault: Fault, effect: Effect) -> None:
-    """One run whose first reply has the fault."""
-    body = reply(called("act", fault.arguments), finish=fault.finish, usage=(50, fault.tokens))
-    ended = bench.run(body, effect=effect, client={"max_tokens": CAP})
-    assert ended.outcome is not None
-    assert (ended.outcome.reason, ended.outcome.changes, ended.steps) == ("cannot_complete", [], 2)
-
-
-@pytest.mark.parametrize(("fault", "effect"), REFUSED)
-def test_wrong_arguments_run_nothing_the_model_is_told_and_the_trace_keeps_them_as_they_came(
-    bench: Bench, fault: Fault, effect: Effect
+@pytest.mark.parametrize("streaming", [False])
+@pytest.mark.parametrize("protocol", ["json", "json_schema"])
+@pytest.mark.parametrize("fault", IN_TEXT)
+def test_wrong_arguments_run_nothing_where_the_decision_is_text_either(
+    bench: Bench, fault: Fault, protocol: str
 ) -> None:
-    refused(bench, fault, effect)
-    assert bench.effects.count() == 0
-    assert fault.told in bench.told()
-    assert len(bench.told()) < 3_000
+    called_in = {"thought": "", "proposal": {"kind": "tool_call", "tool": "act", "arguments": "…"}}
+    text = json.dumps(called_in, ensure_ascii=False).replace('"…"', str(fault.arguments))
+    ended = bench.run(
+        reply(content=text, finish=fault.finish), chat={"protocol": protocol}, ends=False, budget=ONCE
+    )
+    assert ended.outcome is not None
+    assert (ended.outcome.reason, bench.effects.count()) == ("invalid_decisions", 0)
     record = bench.step()
-    assert (record.get("decision"), record["observation"]["status"]) == (None, "invalid_input")
-    sent = None if fault.arguments is MISSING else fault.arguments
-    assert record["invalid"]["raw"].startswith(f"act({sent})"[:900])
+    assert (record.get("decision"), record["model"]["protocol"]) == (None, protocol)
+    assert record["invalid"]["raw"].startswith(text[:900])
 
 
-@pytest.mark.parametrize("fault", [pytest.param(one, id=name) for name, one in FAULTS.items() if one.read])
+@pytest.mark.parametrize("streaming", [False])
+@pytest.mark.parametrize("more", [{}, {"arguments": None}])
+@pytest.mark.parametrize("protocol", ["json", "json_schema"])
+def test_arguments_that_are_not_there_are_no_empty_object_although_none_is_needed(
+    bench: Bench, more: dict[str, Any], protocol: str
+) -> None:
+    @contract(effect="write", untrusted=False)
+    def tidy(path: str = "everything") -> str:
+        """Tidy up."""
+        bench.effects.hit("tidy")
+        return path
+
+    text = json.dumps({"proposal": {"kind": "tool_call", "tool": "tidy", **more}})
+    bench.run(reply(content=text), tools=[tidy], chat={"protocol": protocol}, ends=False, budget=ONCE)
+    assert bench.effects.count() == 0
+    assert "arguments" in bench.step()["invalid"]["problem"]
+
+
+@pytest.mark.parametrize("fault", TOLERATED)
 def test_a_read_takes_what_can_be_taken_and_the_trace_keeps_what_was_sent(bench: Bench, fault: Fault) -> None:
-    refused(bench, fault, "read")
-    assert bench.effects.keys("act") == ["ana"]
+    run_with(bench, fault, ["looks"])
+    assert bench.effects.keys("looks") == ["ana"]
     record = bench.step()
     assert record["decision"]["proposal"]["arguments"] == json.loads(fault.arguments)
     assert record["ticket"]["arguments"] != record["decision"]["proposal"]["arguments"]
 
 
 def test_an_argument_that_a_read_does_not_have_is_left_out_and_the_model_is_told(bench: Bench) -> None:
-    refused(bench, FAULTS["an argument that does not exist"], "read")
-    assert "ignored: dry_run: act takes only to, amount, urgent, tags" in bench.told()
+    run_with(bench, FAULTS["an argument that does not exist"], ["looks"])
+    assert "ignored: dry_run: looks takes only to, amount, urgent, tags" in bench.told()
 
 
+@pytest.mark.parametrize("streaming", [False])
 @pytest.mark.parametrize("sent", [MISSING, None, "", "null", "{}"])
 def test_only_a_tool_without_arguments_may_be_called_without_any(bench: Bench, sent: Any) -> None:
     bench.run(reply(called("look", sent)), tools=[look_of(bench.effects)])
@@ -130,6 +184,7 @@ def test_only_a_tool_without_arguments_may_be_called_without_any(bench: Bench, s
     assert bench.step()["ticket"]["arguments"] == {}
 
 
+@pytest.mark.parametrize("streaming", [False])
 def test_an_object_that_the_server_did_not_write_as_text_is_still_an_object(bench: Bench) -> None:
     bench.run(reply(called("act", {"to": "ana"})))
     assert bench.effects.keys("act") == ["ana"]

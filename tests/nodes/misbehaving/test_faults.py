@@ -70,6 +70,7 @@ def test_a_fault_of_the_way_is_tried_again_after_a_wait_and_every_attempt_counts
     assert first == second
 
 
+@pytest.mark.parametrize("streaming", [False])
 @pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in PASSING.items()])
 def test_a_fault_that_does_not_go_away_ends_the_run_after_a_bounded_number_of_attempts(
     bench: Bench, fault: Fault
@@ -83,6 +84,7 @@ def test_a_fault_that_does_not_go_away_ends_the_run_after_a_bounded_number_of_at
     assert bench.effects.count() == 0
 
 
+@pytest.mark.parametrize("streaming", [False])
 @pytest.mark.parametrize(("answer", "told"), [pytest.param(*case, id=name) for name, case in LASTING.items()])
 def test_a_request_that_will_never_be_taken_is_sent_once_and_the_outcome_says_why(
     bench: Bench, answer: Answer, told: str

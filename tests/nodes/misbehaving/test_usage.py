@@ -13,6 +13,9 @@ from tests.nodes.misbehaving.bench import Bench
 from tests.nodes.misbehaving.replies import called, gives_up, reply
 from tests.nodes.misbehaving.server import fails
 
+pytestmark = pytest.mark.parametrize("streaming", [False])
+"""In pieces, usage comes in a chunk of its own: see test_streams.py."""
+
 ANA = '{"to": "ana"}'
 PRICE = Price(input=Decimal(1), output=Decimal(10), cached=Decimal("0.1"))
 
