@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from interlock.graphs.thoughts import OnThought, Thoughts
+from interlock.policies.outcomes import Outcome
+from interlock.policies.runs import Run
 from interlock.policies.steps import merge_steps
 
 __all__ = ["Event", "Follower", "OnEvent"]
@@ -35,10 +38,17 @@ OnEvent = Callable[[Event], None]
 class Follower:
     """Turns the graph's updates into events, and remembers where they led."""
 
-    def __init__(self, run_id: str, on_event: OnEvent | None, known: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        on_event: OnEvent | None,
+        known: Mapping[str, Any],
+        on_thought: OnThought | None = None,
+    ) -> None:
         self._run_id = run_id
         self._on_event = on_event
         self._steps: list[dict[str, Any]] = list(known.get("scratchpad") or [])[-1:]
+        self._thoughts = Thoughts(run_id, on_thought) if on_thought is not None else None
         self._control: Mapping[str, Any] = known.get("control") or {}
         self.outcome: Mapping[str, Any] | None = None
         """The dumped Outcome, once it was seen."""
@@ -49,6 +59,21 @@ class Follower:
     def step(self) -> int:
         """Number of the current step; 0 before the first."""
         return int(self._control.get("step", 0))
+
+    @property
+    def modes(self) -> list[str]:
+        """LangGraph's stream modes that are followed: messages only while somebody listens."""
+        return ["updates"] if self._thoughts is None else ["updates", "messages"]
+
+    def follow(self, mode: str, item: Any) -> None:
+        """One item of LangGraph's stream in these modes."""
+        if mode == "updates":
+            if self._thoughts is not None:
+                self._thoughts.end()
+            self.take(item)
+        elif self._thoughts is not None:
+            message, metadata = item
+            self._thoughts.take(message, metadata, self.step + 1)
 
     def take(self, update: Mapping[str, Any]) -> None:
         """One item of LangGraph's `updates` stream."""
@@ -61,6 +86,16 @@ class Follower:
                 self._steps = merge_steps(self._steps, [change.get("scratchpad") or []])[-1:]
                 self.outcome = change.get("outcome")
                 self._emit(node)
+
+    def run(self) -> Run | None:
+        """The run after the graph has stopped, from what was streamed; None when that does not say."""
+        if self.outcome is not None:
+            ended = Outcome.load(self.outcome)
+            return Run(run_id=self._run_id, status=ended.status, outcome=ended, steps=ended.steps)
+        if self.pending:
+            pending = [dict(one) for one in self.pending]
+            return Run(run_id=self._run_id, status="waiting", pending=pending, steps=self.step)
+        return None
 
     def _emit(self, node: str) -> None:
         if self._on_event is not None:

@@ -34,6 +34,7 @@ from interlock.nodes.authorize import authorize
 from interlock.nodes.caching import ByRun
 from interlock.nodes.deps import Deps, OnStuck
 from interlock.nodes.execute import execute
+from interlock.nodes.fallbacks import Fallbacks, port_of
 from interlock.nodes.io import direct, run_sync, threaded
 from interlock.nodes.model import ChatModel
 from interlock.nodes.normalize import normalize
@@ -101,7 +102,7 @@ STORES: Final = _Stores()
 
 
 def create_loop(
-    model: BaseChatModel | ChatModel,
+    model: BaseChatModel | ChatModel | Sequence[BaseChatModel | ChatModel],
     tools: Sequence[BaseTool | Callable[..., Any]],
     *,
     store: Any = None,
@@ -122,7 +123,8 @@ def create_loop(
     """Build the loop as a compiled LangGraph graph.
 
     Args:
-        model: a LangChain chat model, or a `ChatModel` that already wraps one.
+        model: a LangChain chat model, or a `ChatModel` that already wraps one. Of a list, the first answers
+            until it is down; the next takes over for the rest of the run.
         tools: LangChain tools or functions, with contracts attached by `@contract(...)`.
         store: what `open_store` returns; without one, a store in memory that ends with the process.
         contracts: contracts by tool name; they replace those attached to the tools.
@@ -148,7 +150,7 @@ def create_loop(
     """
     _check_types(model, tools, store, policy, budget, on_stuck)
     store = store if store is not None else open_store(":memory:")
-    chat = model if isinstance(model, ChatModel) else ChatModel(model)
+    chat = port_of(model)
     bound, policy = bind_tools(tools, contracts or {}), policy or Policy()
     budget = budget or Budget()
     _check_budget(budget, bound, chat)
@@ -255,8 +257,9 @@ def _new_id() -> str:
 
 def _check_types(model: Any, tools: Any, store: Any, policy: Any, budget: Any, on_stuck: Any) -> None:
     """Slips that would surface far from here. Raises BadLoop."""
-    wanted = (
-        (model, BaseChatModel | ChatModel, "model", "a LangChain chat model"),
+    models = model if isinstance(model, list | tuple) else [model]
+    wanted: tuple[tuple[Any, Any, str, str], ...] = (
+        *((one, BaseChatModel | ChatModel, "model", "a LangChain chat model") for one in models),
         (tools, Sequence, "tools", "a list of tools"),
         (policy, Policy | None, "policy", "a Policy"),
         (budget, Budget | None, "budget", "a Budget"),
@@ -270,7 +273,7 @@ def _check_types(model: Any, tools: Any, store: Any, policy: Any, budget: Any, o
         raise BadLoop(f'on_stuck has to be "stop" or "ask", not {on_stuck!r}')
 
 
-def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: ChatModel) -> None:
+def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: ChatModel | Fallbacks) -> None:
     """Bounds that could not be kept. Raises BadLoop."""
     if unknown := sorted(set(budget.max_calls) - set(tools)):
         raise BadLoop(f"max_calls names tools that this loop does not have: {', '.join(unknown)}")

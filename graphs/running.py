@@ -21,6 +21,7 @@ from interlock.graphs.events import Event, Follower, OnEvent
 from interlock.graphs.inspecting import INSIDE, inspect
 from interlock.graphs.loop import SUPER_STEPS_PER_STEP, Loop, deps_of
 from interlock.graphs.reopening import REOPENED_BEHIND, reopened
+from interlock.graphs.thoughts import OnThought, Thought
 from interlock.nodes.deps import Deps
 from interlock.policies.budget import Grant
 from interlock.policies.errors import (
@@ -38,7 +39,7 @@ from interlock.policies.runs import Run, RunRow
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 """Ids that start takes. A slash marks a run inside a larger graph."""
 
-__all__ = ["Event", "aresume", "astart", "resume", "start"]
+__all__ = ["Event", "Thought", "aresume", "astart", "resume", "start"]
 
 
 def start(
@@ -49,6 +50,7 @@ def start(
     name: str = "",
     spec: Mapping[str, Any] | None = None,
     on_event: OnEvent | None = None,
+    on_thought: OnThought | None = None,
 ) -> Run:
     """Work on a goal until the run ends or waits for a person.
 
@@ -57,6 +59,7 @@ def start(
         name: name of the ready-made loop, for the list of runs.
         spec: JSON data from which a new process can build the same loop.
         on_event: called after each node, as it happens.
+        on_thought: called with each piece of a thought while the model thinks; replies are streamed then.
 
     Raises:
         RunExists: the id is taken; a new task needs a new id.
@@ -66,7 +69,7 @@ def start(
     deps = deps_of(loop)
     run_id = _create(loop, deps, goal, run_id, name, spec)
     with deps.store.runs.lease(run_id):
-        return _drive(loop, run_id, {"goal": goal}, on_event)
+        return _drive(loop, run_id, {"goal": goal}, on_event, on_thought=on_thought)
 
 
 async def astart(
@@ -77,12 +80,13 @@ async def astart(
     name: str = "",
     spec: Mapping[str, Any] | None = None,
     on_event: OnEvent | None = None,
+    on_thought: OnThought | None = None,
 ) -> Run:
     """`start` for a running event loop."""
     deps = deps_of(loop)
     run_id = _create(loop, deps, goal, run_id, name, spec)
     with deps.store.runs.lease(run_id):
-        return await _adrive(loop, run_id, {"goal": goal}, on_event)
+        return await _adrive(loop, run_id, {"goal": goal}, on_event, on_thought=on_thought)
 
 
 def resume(
@@ -93,6 +97,7 @@ def resume(
     approval_id: str | None = None,
     add: Grant | None = None,
     on_event: OnEvent | None = None,
+    on_thought: OnThought | None = None,
 ) -> Run:
     """Go on with a run: with a person's decision, with more room, or after a crash without either.
 
@@ -124,7 +129,7 @@ def resume(
         entry = entry_of(snapshot, deps, row, decision, approval_id)
         if entry is None:
             return inspect(deps.store, run_id)
-        return _drive(loop, run_id, entry.input, on_event, entry.known)
+        return _drive(loop, run_id, entry.input, on_event, entry.known, on_thought)
 
 
 async def aresume(
@@ -135,6 +140,7 @@ async def aresume(
     approval_id: str | None = None,
     add: Grant | None = None,
     on_event: OnEvent | None = None,
+    on_thought: OnThought | None = None,
 ) -> Run:
     """`resume` for a running event loop."""
     deps = deps_of(loop)
@@ -149,7 +155,7 @@ async def aresume(
         entry = entry_of(snapshot, deps, row, decision, approval_id)
         if entry is None:
             return inspect(deps.store, run_id)
-        return await _adrive(loop, run_id, entry.input, on_event, entry.known)
+        return await _adrive(loop, run_id, entry.input, on_event, entry.known, on_thought)
 
 
 def _create(
@@ -215,44 +221,39 @@ async def _ataken_up(loop: Loop, run_id: str) -> StateSnapshot:
 
 
 def _drive(
-    loop: Loop, run_id: str, entry: Any, on_event: OnEvent | None, known: Mapping[str, Any] | None = None
+    loop: Loop,
+    run_id: str,
+    entry: Any,
+    on_event: OnEvent | None,
+    known: Mapping[str, Any] | None = None,
+    on_thought: OnThought | None = None,
 ) -> Run:
-    follower = Follower(run_id, on_event, known or {})
+    follower = Follower(run_id, on_event, known or {}, on_thought)
     with _named_errors(run_id):
-        for update in loop.stream(
-            entry, _wide(loop, run_id, known), stream_mode="updates", durability="sync"
+        for item in loop.stream(
+            entry, _wide(loop, run_id, known), stream_mode=follower.modes, durability="sync"
         ):
-            follower.take(update)
-        return _where(follower, run_id) or _found(loop.get_state(_config(run_id)), run_id)
+            follower.follow(*item)
+        return follower.run() or _found(loop.get_state(_config(run_id)), run_id)
 
 
 async def _adrive(
-    loop: Loop, run_id: str, entry: Any, on_event: OnEvent | None, known: Mapping[str, Any] | None = None
+    loop: Loop,
+    run_id: str,
+    entry: Any,
+    on_event: OnEvent | None,
+    known: Mapping[str, Any] | None = None,
+    on_thought: OnThought | None = None,
 ) -> Run:
-    follower = Follower(run_id, on_event, known or {})
+    follower = Follower(run_id, on_event, known or {}, on_thought)
     with _named_errors(run_id):
         stream: AsyncIterator[Any] = loop.astream(
-            entry, _wide(loop, run_id, known), stream_mode="updates", durability="sync"
+            entry, _wide(loop, run_id, known), stream_mode=follower.modes, durability="sync"
         )
-        async with aclosing(stream) as updates:  # type: ignore[type-var]
-            async for update in updates:
-                follower.take(update)
-        return _where(follower, run_id) or _found(await loop.aget_state(_config(run_id)), run_id)
-
-
-def _where(follower: Follower, run_id: str) -> Run | None:
-    """The run after the graph has stopped, from what was streamed; None when that does not say."""
-    if follower.outcome is not None:
-        ended = Outcome.load(follower.outcome)
-        return Run(run_id=run_id, status=ended.status, outcome=ended, steps=ended.steps)
-    if follower.pending:
-        return Run(
-            run_id=run_id,
-            status="waiting",
-            pending=[dict(one) for one in follower.pending],
-            steps=follower.step,
-        )
-    return None
+        async with aclosing(stream) as items:  # type: ignore[type-var]
+            async for item in items:
+                follower.follow(*item)
+        return follower.run() or _found(await loop.aget_state(_config(run_id)), run_id)
 
 
 def _found(snapshot: StateSnapshot, run_id: str) -> Run:

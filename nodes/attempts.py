@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -24,11 +25,15 @@ from tenacity import (
 
 from interlock.nodes.protocols.reading import characters
 from interlock.nodes.retries import OutOfTime, is_transport_fault, wait_for
+from interlock.nodes.streams import Collected
 from interlock.nodes.workers import in_thread
 from interlock.policies.prompt import ToolCard
-from interlock.policies.replies import Expected, Reply, Room, Tokens
+from interlock.policies.replies import Expected, ProtocolName, Reply, Room, Tokens
 
-__all__ = ["Patience", "Prepared"]
+__all__ = ["FAILURE_LIMIT", "Patience", "Prepared"]
+
+FAILURE_LIMIT = 2000
+"""Characters of a failure in words."""
 
 SAFE_CHARACTERS_PER_TOKEN = 3
 """For what is expected: JSON and names take more tokens than prose, which has about four."""
@@ -54,6 +59,9 @@ class Prepared:
     context: dict[str, int]
     """Tokens of the prompt by part; see `PromptReport`."""
     runnable: Runnable[Any, Any]
+    collect: Callable[[], Collected] | None
+    """Where the pieces of a streamed reply go; None when the reply comes as a whole."""
+    protocol: ProtocolName
     tools: Sequence[ToolCard]
     tool_characters: int
     """Characters of the tools, as they are sent."""
@@ -68,6 +76,8 @@ class Prepared:
     """Makes the reply of the last attempt's error."""
     failed: list[BaseException] = field(default_factory=list[BaseException])
     """Faults of the attempts so far."""
+    error: Exception | None = None
+    """What the last attempt raised; None when something came back."""
 
     def characters(self) -> int:
         """Characters of the prompt, tools included."""
@@ -89,7 +99,8 @@ class Prepared:
         except GraphBubbleUp:
             raise
         except Exception as error:
-            return self.fail(error, self)
+            self.error = _behind_warning(error)
+            return self.fail(self.error, self)
         return self.read(message, self)
 
     async def adecide(self, room: Room) -> Reply:
@@ -101,13 +112,14 @@ class Prepared:
         except GraphBubbleUp:
             raise
         except Exception as error:
-            return self.fail(error, self)
+            self.error = _behind_warning(error)
+            return self.fail(self.error, self)
         return self.read(message, self)
 
     def _attempt(self, until: float) -> Any:
         """In a thread, because a client's own time limit may be longer than the run's, or absent."""
         context = copy_context()
-        future = in_thread(lambda: context.run(self.runnable.invoke, self.messages))
+        future = in_thread(lambda: context.run(self._ask, until))
         try:
             return future.result(timeout=max(0.0, until - time.monotonic()))
         except TimeoutError:
@@ -115,11 +127,31 @@ class Prepared:
                 raise
             raise OutOfTime("the run's time was up before the model had answered") from None
 
+    def _ask(self, until: float) -> Any:
+        if self.collect is None:
+            return self.runnable.invoke(self.messages)
+        collected = self.collect()
+        with _whole_once_ended(collected):
+            for piece in self.runnable.stream(self.messages):
+                collected.add(piece)
+                if time.monotonic() > until:  # nobody waits any more: hang up
+                    break
+        return collected.message()
+
+    async def _aask(self) -> Any:
+        if self.collect is None:
+            return await self.runnable.ainvoke(self.messages)
+        collected = self.collect()
+        with _whole_once_ended(collected):
+            async for piece in self.runnable.astream(self.messages):
+                collected.add(piece)
+        return collected.message()
+
     async def _aattempt(self, until: float) -> Any:
         bound = asyncio.timeout(max(0.0, until - time.monotonic()))
         try:
             async with bound:
-                return await self.runnable.ainvoke(self.messages)
+                return await self._aask()
         except TimeoutError:
             if bound.expired():
                 raise OutOfTime("the run's time was up before the model had answered") from None
@@ -142,3 +174,20 @@ class Prepared:
             "before_sleep": failed,
             "reraise": True,
         }
+
+
+def _behind_warning(error: Exception) -> Exception:
+    """The server's error, where the client's advice about it was raised in its place (python -W error)."""
+    behind = error.__context__
+    return behind if isinstance(error, Warning) and isinstance(behind, Exception) else error
+
+
+@contextmanager
+def _whole_once_ended(collected: Collected) -> Generator[None]:
+    """LangChain adds the pieces up once more behind the last one, and fails where they do not fit its types
+    or where there were none; neither says anything about what was sent."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if not collected.ended and str(error) != "No generation chunks were returned":
+            raise

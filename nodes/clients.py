@@ -1,43 +1,71 @@
-"""A chat model made ready for the loop: one layer of retries, whole replies, raw arguments.
-
-A streamed reply is put together by completing JSON that was cut off, and langchain-openai drops the raw text
-of arguments that it could parse: duplicate keys and the difference between `null` and `{}` are lost with it.
-"""
+"""A chat model made ready for the loop: one layer of retries, raw arguments, structured output unparsed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from typing import Any, cast
+import re
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
-from pydantic import ValidationError
+from langchain_core.runnables import Runnable
 
-__all__ = ["prepared"]
+from interlock.nodes.keeping import keeping
+
+__all__ = ["bound_to_schema", "is_openai", "named_strict", "prepared"]
+
+STRICT_HOSTS = re.compile(r"(?:.*\.)?openai(?:\.azure)?\.com")
+"""Hosts whose structured output has a strict mode, in which no length of a text may be named."""
 
 
-def prepared(model: BaseChatModel) -> BaseChatModel:
-    """A copy of the model that does not stream, does not retry on its own and keeps raw arguments.
+def prepared(model: BaseChatModel, streaming: bool = False) -> BaseChatModel:
+    """A copy of the model that does not retry on its own, keeps raw arguments, and streams or does not.
 
     The user's object stays as it is.
     """
-    settings = {"disable_streaming": True, "streaming": False, "max_retries": 0}
+    settings = {"disable_streaming": not streaming, "streaming": streaming, "max_retries": 0}
     changes: dict[str, Any] = {k: v for k, v in settings.items() if k in type(model).model_fields}
-    openai = _is_openai(type(model))
+    openai = is_openai(model)
     if openai:
         changes |= _clients_without_retries(model)
     copy = model.model_copy(update=changes)
     for name in set(vars(copy)) - set(type(copy).model_fields):
         del vars(copy)[name]  # clients that were built and cached with the old settings
     if openai:
-        object.__setattr__(copy, "__class__", _keeping_arguments(type(model)))
+        object.__setattr__(copy, "__class__", keeping(type(model)))
     return copy
 
 
-def _is_openai(kind: type) -> bool:
+def is_openai(model: BaseChatModel) -> bool:
     """Known by name, because importing langchain-openai takes a second that other models need not pay."""
-    return any(base.__qualname__ == "BaseChatOpenAI" for base in kind.__mro__)
+    return any(base.__qualname__ == "BaseChatOpenAI" for base in type(model).__mro__)
+
+
+def named_strict(model: BaseChatModel) -> bool:
+    """True when the model's server is known to have a strict mode for structured output."""
+    address: Any = getattr(getattr(model, "root_client", None), "base_url", None)
+    return STRICT_HOSTS.fullmatch(str(getattr(address, "host", ""))) is not None
+
+
+def bound_to_schema(model: BaseChatModel, schema: dict[str, Any], strict: bool) -> Runnable[Any, Any]:
+    """The model held to a schema, with the raw message as its output, or under `raw` in a mapping.
+
+    A schema that langchain-openai knows of goes through the client's parser, which raises for a reply that
+    was cut off and drops its text and usage; so the schema goes beside the request.
+
+    Raises:
+        NotImplementedError: the model has no structured output.
+    """
+    if not is_openai(model):
+        return model.with_structured_output(schema, method="json_schema", include_raw=True)
+    client: Any = model
+    named = {
+        "name": "decision",
+        "strict": strict,
+        "schema": {k: v for k, v in schema.items() if k != "title"},
+    }
+    wanted = {"response_format": {"type": "json_schema", "json_schema": named}}
+    if client._use_responses_api(dict(client.model_kwargs)):
+        return model.bind(**wanted)
+    return model.bind(extra_body={**(client.extra_body or {}), **wanted})
 
 
 def _clients_without_retries(model: Any) -> dict[str, Any]:
@@ -49,43 +77,3 @@ def _clients_without_retries(model: Any) -> dict[str, Any]:
             changes[root] = client.with_options(max_retries=0)
             changes[completions] = changes[root].chat.completions
     return changes
-
-
-@cache
-def _keeping_arguments(kind: Any) -> type[BaseChatModel]:
-    """A subclass whose messages hold the provider's tool calls, raw, in `additional_kwargs`."""
-
-    def create(self: Any, response: Any, generation_info: dict[str, Any] | None = None) -> Any:
-        plain = _plain(response)
-        try:
-            result = kind._create_chat_result(self, response, generation_info)
-        except ValidationError:  # arguments that are no object do not fit LangChain's message
-            result = kind._create_chat_result(self, _without_calls(plain), generation_info)
-        for choice, generation in zip(plain.get("choices") or [], result.generations, strict=False):
-            _keep(choice.get("message") or {}, generation.message)
-        return result
-
-    made = type(kind.__name__, (kind,), {"_create_chat_result": create, "__module__": kind.__module__})
-    return cast("type[BaseChatModel]", made)
-
-
-def _plain(response: Any) -> dict[str, Any]:
-    if isinstance(response, dict):
-        return cast("dict[str, Any]", response)
-    dumped = response.model_dump(exclude={"choices": {"__all__": {"message": {"parsed"}}}}, warnings=False)
-    return cast("dict[str, Any]", dumped)
-
-
-def _without_calls(response: dict[str, Any]) -> dict[str, Any]:
-    choices = [
-        {**choice, "message": {**(choice.get("message") or {}), "tool_calls": None}}
-        for choice in response.get("choices") or []
-    ]
-    return {**response, "choices": choices}
-
-
-def _keep(message: Mapping[str, Any], kept: Any) -> None:
-    if isinstance(kept, AIMessage):
-        for name in ("tool_calls", "reasoning_content"):
-            if message.get(name):
-                kept.additional_kwargs.setdefault(name, message[name])

@@ -15,6 +15,7 @@ from interlock.policies.budget import Budget
 from interlock.policies.prompt import Prompt
 from interlock.policies.provenance import Content
 from interlock.policies.record import JsonValue
+from interlock.policies.replies import Learned
 from interlock.policies.rules import Policy
 from interlock.policies.verifiers import Verifier
 
@@ -27,8 +28,8 @@ OnStuck = Literal["stop", "ask"]
 class Deps:
     """Dependencies of one loop."""
 
-    prepare: Callable[[Prompt], ModelCall]
-    """One model call, ready to be made."""
+    prepare: Callable[[Prompt, Learned | None], ModelCall]
+    """One model call, ready to be made, of the model and in the protocol that the run has come to."""
     tools: Mapping[str, BoundTool]
     policy: Policy
     budget: Budget

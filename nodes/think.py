@@ -24,6 +24,7 @@ from interlock.policies.record import Record
 from interlock.policies.redaction import redact, redact_text
 from interlock.policies.replies import Reply
 from interlock.policies.steps import InvalidDecision
+from interlock.policies.text import bounded
 from interlock.policies.transitions import check_transition
 
 __all__ = ["think"]
@@ -44,7 +45,7 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
     if stop := await cancelled(visit, deps) or before_model(visit.control, bounds, now):
         return visit.leave(deps, **stop)
     step = visit.control.step + 1
-    call = deps.prepare(_prompt(visit, deps, step))
+    call = deps.prepare(_prompt(visit, deps, step), visit.control.learned)
     expected = call.expected()
     if stop := before_call(visit.control, bounds, expected):
         return visit.leave(deps, **stop)
@@ -58,14 +59,17 @@ def _thought(visit: Visit, deps: Deps, reply: Reply, step: int) -> Update:
     for remembered in (deps.vault, deps.read):
         remembered.forget(visit.control.run_id, step)
     invalid = _clean(reply.invalid, deps.tools) or _unfit(reply, deps.tools)
+    reply = reply if invalid else _noted(reply, deps.tools)
     model, used = _model(reply), _used(visit.control, reply)
+    learned = reply.learned or visit.control.learned
     if reply.failure is not None:
         why = redact_text(reply.failure.text)
         part = {"model": model, "invalid": InvalidDecision(problem=why)}
-        return visit.leave(deps, part=part, step=step, usage=used, **_failed(visit, deps, reply, why))
+        ended = _failed(visit, deps, reply, why)
+        return visit.leave(deps, part=part, step=step, usage=used, learned=learned, **ended)
     decision = None if invalid or reply.decision is None else _kept(reply.decision, visit, deps, step)
     part = {"decision": decision, "invalid": invalid, "model": model}
-    return visit.leave(deps, part=part, step=step, usage=used, attempt=0)
+    return visit.leave(deps, part=part, step=step, usage=used, learned=learned, attempt=0)
 
 
 def _failed(visit: Visit, deps: Deps, reply: Reply, why: str) -> dict[str, Any]:
@@ -168,8 +172,26 @@ def _unfit(reply: Reply, tools: Mapping[str, BoundTool]) -> InvalidDecision | No
     proposal, secrets = reply.decision.proposal, tuple[str, ...]()
     if isinstance(proposal, ToolCall | RequestApproval) and (tool := tools.get(proposal.tool)):
         secrets = tool.secrets_in(proposal.arguments)
-    raw = json.dumps(redact(without(reply.decision.dump(), secrets)), ensure_ascii=False)
+    plain = reply.decision.dump()
+    hidden = redact(without(plain, secrets))
+    raw = reply.raw if reply.raw and hidden == plain else json.dumps(hidden, ensure_ascii=False)
+    problem = ". ".join([problem, *reply.notes])
     return InvalidDecision(problem=without(problem, secrets), raw=redact_text(raw)[:1000])
+
+
+def _noted(reply: Reply, tools: Mapping[str, BoundTool]) -> Reply:
+    """The reply with a note on arguments that are left out because a read does not have them."""
+    proposal = reply.decision.proposal if reply.decision else None
+    tool = tools.get(proposal.tool) if isinstance(proposal, ToolCall) else None
+    if (
+        tool is None
+        or not isinstance(proposal, ToolCall)
+        or not (unknown := tool.unknown(proposal.arguments))
+    ):
+        return reply
+    names = bounded(", ".join(unknown), 200)
+    note = f"ignored: {names}: {tool.name} takes only {', '.join(tool.known()) or 'no arguments'}"
+    return reply.model_copy(update={"notes": [*reply.notes, note]})
 
 
 def _bad_call(decision: Decision, tools: Mapping[str, BoundTool]) -> str | None:
@@ -204,6 +226,7 @@ def _used(control: Control, reply: Reply) -> Usage:
 def _model(reply: Reply) -> dict[str, Any]:
     return {
         "name": reply.model,
+        **({"asked": reply.asked} if reply.asked != reply.model else {}),
         "protocol": reply.protocol,
         "input_tokens": reply.tokens.input,
         "output_tokens": reply.tokens.output,
@@ -211,6 +234,7 @@ def _model(reply: Reply) -> dict[str, Any]:
         **({"cost": str(reply.cost)} if reply.cost is not None else {}),
         **({"estimated": True} if reply.tokens.estimated else {}),
         **({"attempts": reply.attempts} if reply.attempts > 1 else {}),
+        **({"switched": [redact_text(why) for why in reply.switched]} if reply.switched else {}),
         **({"context": reply.context} if reply.context else {}),
         **({"provider": reply.provider} if reply.provider else {}),
         **({"notes": list(reply.notes)} if reply.notes else {}),

@@ -127,6 +127,16 @@ class BoundTool:
             raise ArgumentsError(f"{where}; accepted arguments: {known_names}")
         return arguments
 
+    def known(self) -> list[str]:
+        """Names of the arguments that the model may send."""
+        return list(self.schema.get("properties", {}))
+
+    def unknown(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Names of arguments that the tool does not have: refused where it mutates, else dropped."""
+        unknown = [name for name in arguments if name not in self.known()]
+        fields = getattr(self.tool.tool_call_schema, "model_fields", {}) if unknown else {}
+        return [name for name in unknown if name not in fields]
+
     def redacted(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments as they may be saved and shown: without secrets, by type, name or shape."""
         typed = without_typed(arguments, self.schema, self.schema) if self.keeps_secrets else arguments

@@ -7,6 +7,7 @@ from typing import Literal
 from interlock.policies.budget import Grant, Limit, Usage
 from interlock.policies.outcomes import Reason
 from interlock.policies.record import Record
+from interlock.policies.replies import Learned
 
 __all__ = ["SCHEMA_VERSION", "SCHEMA_VERSIONS", "Control", "Phase"]
 
@@ -55,4 +56,6 @@ class Control(Record):
     """Rejected final answers."""
     calls: dict[str, int] = {}
     """Tool calls so far, by tool."""
+    learned: Learned | None = None
+    """Which model answers and in which protocol, where that is not what the loop would begin with."""
     usage: Usage = Usage()

@@ -60,10 +60,13 @@ def before_call(control: Control, budget: Budget, expected: Expected) -> Stop:
 def room_for(control: Control, budget: Budget, expected: Expected, now: datetime) -> Room:
     """How many attempts of a call the tokens and the money suffice for, and how long they may take."""
     usage = control.usage
-    attempts = (budget.max_tokens - usage.input_tokens - usage.output_tokens) // max(1, expected.tokens.total)
-    if budget.max_cost is not None and expected.cost:
-        attempts = min(attempts, int((budget.max_cost - usage.cost) / expected.cost))
-    return Room(attempts=max(1, attempts), seconds=max(0.001, seconds_left(control, budget, now)))
+    tokens = budget.max_tokens - usage.input_tokens - usage.output_tokens
+    cost = None if budget.max_cost is None else budget.max_cost - usage.cost
+    attempts = tokens // max(1, expected.tokens.total)
+    if cost is not None and expected.cost:
+        attempts = min(attempts, int(cost / expected.cost))
+    seconds = max(0.001, seconds_left(control, budget, now))
+    return Room(attempts=max(1, attempts), seconds=seconds, tokens=tokens, cost=cost)
 
 
 def before_action(

@@ -18,7 +18,7 @@ from interlock.policies.proposals import Decision, Proposal
 from interlock.policies.steps import InvalidDecision, StepRecord
 from interlock.policies.text import bounded
 
-__all__ = ["Parsed", "WireProtocol", "build", "fields_of", "invalid", "thought_text"]
+__all__ = ["Parsed", "WireProtocol", "build", "fields_of", "invalid", "kept", "thought_text"]
 
 RAW_LIMIT = 1000
 """Characters of an invalid reply that are kept and shown to the model again."""
@@ -37,7 +37,7 @@ class Parsed:
 
 
 class WireProtocol(Protocol):
-    """One way to ask a model for a decision and to read it. Stateless."""
+    """One way to ask a model for a decision and to read it."""
 
     @property
     def name(self) -> str:
@@ -78,7 +78,12 @@ def encodable(decision: Decision) -> Decision:
 
 def invalid(problem: str, raw: str) -> Parsed:
     """A reply that is no decision."""
-    return Parsed(invalid=InvalidDecision(problem=_text(problem), raw=bounded(_text(raw), RAW_LIMIT)))
+    return Parsed(invalid=InvalidDecision(problem=_text(problem), raw=kept(raw)))
+
+
+def kept(raw: str) -> str:
+    """As much of a reply's raw text as is kept, in characters that a store can hold."""
+    return bounded(_text(raw), RAW_LIMIT)
 
 
 def problem_of(error: ArgumentsError | ValidationError) -> str:

@@ -17,7 +17,7 @@ from interlock.nodes.protocols.reading import text_of
 from interlock.policies.canonical import ArgumentsError, parse_object
 from interlock.policies.controls import control_schemas
 from interlock.policies.prompt import ToolCard
-from interlock.policies.proposals import Decision
+from interlock.policies.proposals import Decision, RequestApproval, ToolCall
 from interlock.policies.steps import StepRecord
 from interlock.policies.wording import observation_text, schema_shown, tool_text
 
@@ -65,7 +65,10 @@ class PlainJson:
             return invalid("the reply was empty; reply with one JSON object", text)
         wrapped = _CODE_BLOCK.match(text)
         try:
-            value = parse_object(wrapped.group(1) if wrapped else text)
+            given = parse_object(wrapped.group(1) if wrapped else text)
+            if _lacks_arguments(given, tools):
+                return invalid("the proposal has no arguments; send {} if you mean an empty object", text)
+            value = self.meant(given, tools)
             decision = encodable(Decision.model_validate(value, strict=True))
         except (ArgumentsError, ValidationError) as error:
             problem = problem_of(error)
@@ -74,12 +77,27 @@ class PlainJson:
             return invalid(f"the reply is not one JSON object with one proposal: {problem}", text)
         return Parsed(decision=decision)
 
+    def meant(self, value: dict[str, Any], tools: Sequence[ToolCard]) -> dict[str, Any]:
+        """The decision that the object stands for: here the object itself."""
+        return value
+
 
 def json_message(decision: Decision) -> AIMessage:
     """A decision as the model's message."""
     proposal = decision.proposal.model_dump(mode="json", exclude_defaults=True)
+    if isinstance(decision.proposal, ToolCall | RequestApproval):
+        proposal.setdefault("arguments", {})
     value = {**decision_fields(decision), "proposal": {"kind": decision.proposal.kind, **proposal}}
     return AIMessage(content=json.dumps(value, ensure_ascii=False))
+
+
+def _lacks_arguments(given: dict[str, Any], tools: Sequence[ToolCard]) -> bool:
+    """True for a call without arguments, of a tool that has some: their absence is no empty object."""
+    proposal = given.get("proposal")
+    if not isinstance(proposal, dict) or "arguments" in proposal:
+        return False
+    card = next((card for card in tools if card.name == proposal.get("tool")), None)
+    return card is not None and bool(card.schema.get("properties"))
 
 
 def _compact(schema: dict[str, Any]) -> str:

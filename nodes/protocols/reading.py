@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ __all__ = [
     "characters",
     "cut_off",
     "estimate",
+    "finish_of",
     "provider_of",
     "raw_of",
     "refusal_of",
@@ -29,7 +31,7 @@ __all__ = [
 
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"})
-_OWN = frozenset({"tool_calls", "function_call", "refusal", "parsed", "audio"})
+_OWN = frozenset({"tool_calls", "tool_call_deltas", "function_call", "refusal", "parsed", "audio"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Call:
 def calls_of(message: AIMessage) -> list[Call]:
     """The calls of a message in their order, the unparseable ones included."""
     if raw := message.additional_kwargs.get("tool_calls"):
-        return [_raw_call(item) for item in raw]
+        return [_raw_call(item) for item in (raw if isinstance(raw, list) else [raw])]
     if blocks := [item for item in _blocks(message) if item.get("type") == "function_call"]:
         return [Call(str(item.get("name") or ""), item.get("arguments")) for item in blocks]
     valid = [Call(item["name"], item["args"]) for item in message.tool_calls]
@@ -104,22 +106,27 @@ def cut_off(message: AIMessage, cap: int | None) -> bool:
 def raw_of(message: AIMessage) -> str:
     """Text and calls of a message, for a person or the model to look at."""
     calls = [f"{call.name}({_raw_arguments(call.arguments)})" for call in calls_of(message)]
-    return "\n".join([text_of(message), *calls]).strip()
+    return "\n".join(part for part in [text_of(message).strip(), *calls] if part)
 
 
 def tokens_of(message: AIMessage, prompt_characters: Callable[[], int]) -> Tokens:
     """Tokens as reported; what the provider does not report is estimated from characters, never zero."""
     usage = message.usage_metadata or {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
-    known_input, known_output = max(0, usage["input_tokens"]), max(0, usage["output_tokens"])
-    cached = max(0, (usage.get("input_token_details") or {}).get("cache_read") or 0)
+    known_input, known_output = _count(usage["input_tokens"]), _count(usage["output_tokens"])
+    cached = _count((usage.get("input_token_details") or {}).get("cache_read"))
     if apart := cached > known_input:  # a server that counts cached tokens beside the input
         known_input += cached
     return Tokens(
         input=known_input or estimate(prompt_characters()),
         cached=cached,
-        output=known_output or estimate(characters([message])),
+        output=known_output or estimate(max(characters([message]), len(raw_of(message)))),
         estimated=apart or not (known_input and known_output),
     )
+
+
+def _count(given: Any) -> int:
+    """A number of tokens as some servers report it; 0 for what is none."""
+    return math.ceil(given) if isinstance(given, int | float) and 0 < given < math.inf else 0
 
 
 def estimate(count: int) -> int:
@@ -164,7 +171,11 @@ def _raw_call(item: Any) -> Call:
 
 
 def _finish(message: AIMessage) -> str:
-    meta = message.response_metadata
+    return finish_of(message.response_metadata)
+
+
+def finish_of(meta: Mapping[str, Any]) -> str:
+    """Why a reply ended, in the provider's word, in lower case; empty when it does not say."""
     details: Any = meta.get("incomplete_details") or {}
     for reason in (
         meta.get("finish_reason"),

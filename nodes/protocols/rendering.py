@@ -71,10 +71,15 @@ class _Run:
 
 
 class Renderer:
-    """Renders prompts in one protocol. Remembers the steps that it has rendered, and where runs stand."""
+    """Renders prompts in one protocol. Remembers the steps that it has rendered, and where runs stand.
 
-    def __init__(self, protocol: WireProtocol) -> None:
+    Args:
+        name: of the model that reads them: what another one wants back it does not get. Empty: it gets all.
+    """
+
+    def __init__(self, protocol: WireProtocol, name: str = "") -> None:
         self._protocol = protocol
+        self._name = name
         self._steps: dict[int, _Step] = {}
         self._runs: dict[int, _Run] = {}
 
@@ -150,7 +155,8 @@ class Renderer:
             self._protocol.exchange(record, record.decision) if record.decision else _refused(record)
         )
         echoed = record.model.get("provider")
-        if isinstance(echoed, dict):
+        asked = record.model.get("asked", record.model.get("name", self._name))
+        if isinstance(echoed, dict) and self._name in ("", asked):
             reply.additional_kwargs.update(echoed)
         return [reply, told]
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from interlock.graphs.loop import Loop as Loop
     from interlock.graphs.loop import create_loop as create_loop
     from interlock.graphs.running import Event as Event
+    from interlock.graphs.running import Thought as Thought
     from interlock.graphs.running import aresume as aresume
     from interlock.graphs.running import astart as astart
     from interlock.graphs.running import resume as resume
@@ -121,6 +122,7 @@ _HOMES = {
     "RunFinished": "interlock.policies.errors",
     "Store": "interlock.checkpoints",
     "StoreError": "interlock.policies.errors",
+    "Thought": "interlock.graphs.running",
     "ToolCheck": "interlock.policies.verifiers",
     "ToolFailure": "interlock.policies.tool_errors",
     "UnknownApproval": "interlock.policies.errors",
@@ -186,6 +188,7 @@ __all__ = [
     "RunFinished",
     "Store",
     "StoreError",
+    "Thought",
     "ToolCheck",
     "ToolFailure",
     "UnknownApproval",

@@ -39,3 +39,13 @@ def test_json_output_holds_no_lines_for_people() -> None:
             print("from a tool", file=sys.stderr)
         terminal.document({"a": 1})
     assert out.getvalue() == '{\n  "a": 1\n}\n'
+
+
+def test_pieces_of_a_line_go_on_until_something_else_is_written() -> None:
+    with redirect_stdout(io.StringIO()) as out:
+        terminal = Terminal(as_json=False)
+        terminal.piece("Ana ", label="thought")
+        terminal.piece("is\ndue\x1b[2J")
+        terminal.piece("anew", label="thought")
+        terminal.line("step 2")
+    assert out.getvalue() == "  thought   Ana is due\\u001b[2J\n  thought   anew\nstep 2\n"

@@ -183,11 +183,13 @@ def test_the_protocol_is_chosen_by_whether_the_model_can_bind_tools() -> None:
     assert ChatModel(ScriptedModel([])).protocol == "tools"
     assert ChatModel(ScriptedModel([]), "json").protocol == "json"
     assert ChatModel(toolless).protocol == "json"
+    with pytest.raises(BadLoop, match="no structured output"):
+        ChatModel(toolless, "json_schema")
     with pytest.raises(BadLoop, match="cannot bind tools"):
         ChatModel(toolless, "tools")
 
 
-@pytest.mark.parametrize("bounds", [{"attempts": 0}, {"max_wait_s": 0}, {"protocol": "json_schema"}])
+@pytest.mark.parametrize("bounds", [{"attempts": 0}, {"max_wait_s": 0}, {"protocol": "xml"}])
 def test_a_bound_or_a_protocol_that_makes_no_sense_is_refused(bounds: dict[str, Any]) -> None:
     with pytest.raises(BadLoop):
         ChatModel(ScriptedModel([]), **bounds)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any, cast
 
 import pytest
@@ -20,52 +18,20 @@ from interlock.policies.proposals import ToolCall
 from interlock.policies.replies import Reply
 from interlock.policies.steps import StepRecord
 from interlock.testing import FakeClock, call
+from tests.nodes.misbehaving.replies import called, reply
+from tests.nodes.misbehaving.server import Server, serving
 
 PAY = ToolCard("pay", "Pay.", {"type": "object", "properties": {"to": {"type": "string"}}}, Contract())
 
 
-class Server(ThreadingHTTPServer):
-    """Answers with what it was given, one by one, and keeps what it was asked."""
-
-    def __init__(self) -> None:
-        self.answers: list[tuple[int, dict[str, str], dict[str, Any]]] = []
-        self.requests: list[dict[str, Any]] = []
-        super().__init__(("127.0.0.1", 0), Handler)
-
-    def says(self, status: int = 200, headers: dict[str, str] | None = None, **body: Any) -> None:
-        self.answers.append((status, headers or {}, body))
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        server = cast(Server, self.server)
-        server.requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-        status, headers, body = server.answers.pop(0)
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {"content-type": "application/json", **headers}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as running:
-        thread = Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving() as running:
         yield running
-        running.shutdown()
-        thread.join()
 
 
 def client(server: Server, **options: Any) -> ChatOpenAI:
-    url = f"http://127.0.0.1:{server.server_port}/v1"
-    return ChatOpenAI(model="gpt-small", base_url=url, api_key=cast(Any, "none"), **options)
+    return ChatOpenAI(model="gpt-small", base_url=server.url, api_key=cast(Any, "none"), **options)
 
 
 def decided(server: Server, *steps: StepRecord, waits: list[float] | None = None, **options: Any) -> Reply:
@@ -75,20 +41,12 @@ def decided(server: Server, *steps: StepRecord, waits: list[float] | None = None
     return ChatModel(client(server, **options), sleep=sleep).decide(prompt)
 
 
-def message(finish: str = "stop", usage: tuple[int, int] | None = (50, 9), **fields: Any) -> dict[str, Any]:
-    body: dict[str, Any] = {"id": "1", "object": "chat.completion", "created": 1, "model": "gpt-small-2"}
-    said = {"role": "assistant", "content": None, **fields}
-    body["choices"] = [{"index": 0, "finish_reason": finish, "message": said}]
-    if usage:
-        prompt, completion = usage
-        total = prompt + completion
-        body["usage"] = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
-    return body
+def message(finish: str = "stop", **fields: Any) -> dict[str, Any]:
+    return reply(finish=finish, **fields)
 
 
 def calls(*arguments: Any, finish: str = "tool_calls", **fields: Any) -> dict[str, Any]:
-    made = [{"id": "c", "type": "function", "function": {"name": "pay", "arguments": a}} for a in arguments]
-    return message(finish, tool_calls=made, **fields)
+    return reply(*(called("pay", one) for one in arguments), finish=finish, **fields)
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -184,10 +142,10 @@ def test_the_async_client_does_not_retry_on_its_own_either(server: Server) -> No
 
 
 def test_a_bad_request_is_not_sent_again(server: Server) -> None:
-    server.says(400, error={"message": "tools are not supported"})
+    server.says(400, error={"message": "the context is too long", "param": "messages"})
     reply = decided(server)
     assert reply.failure is not None
-    assert "tools are not supported" in reply.failure.text
+    assert "the context is too long" in reply.failure.text
     assert len(server.requests) == 1
 
 

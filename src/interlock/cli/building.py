@@ -68,7 +68,7 @@ class Spec(Record):
     tools: str | None = None
     """The user's tools, as package.module:NAME."""
     model: str
-    """`scripted`, `openai:NAME` or package.module:NAME."""
+    """`scripted`, `local`, `local:FILE`, `openai:NAME` or package.module:NAME."""
     bounds: dict[str, JsonValue] = {}
     """Fields of `Budget` that were given; the loop's own hold for the others."""
     price: str | None = None

@@ -40,7 +40,9 @@ by = click.option("--by", help="Who decides; your login name by default.")
 @cli.command(epilog='For example: interlock run oncall "Which service caused the checkout incident?"')
 @click.argument("words", nargs=-1, metavar="[LOOP] GOAL")
 @click.option("--tools", metavar="MODULE:NAME", help="Your tools: a list of LangChain tools or functions.")
-@click.option("--model", metavar="MODEL", help="scripted, openai:NAME, or MODULE:NAME of a chat model.")
+@click.option(
+    "--model", metavar="MODEL", help="scripted, local, openai:NAME, or MODULE:NAME of a chat model."
+)
 @click.option("--policy", metavar="FILE", help="A policy file that the run works under.")
 @bounding
 @click.option("--run-id", help="Id of the run; a new one by default.")

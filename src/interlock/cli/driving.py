@@ -70,7 +70,7 @@ def run_command(
         terminal.line(_about(spec.model), "dim", label="model")
         with _interruptible(run_id, store):
             run = start_run(
-                loop, goal, run_id=run_id, name=spec.loop, spec=spec.dump(), on_event=Progress(terminal)
+                loop, goal, run_id=run_id, name=spec.loop, spec=spec.dump(), **_followed(terminal)
             )
     return _finished(run, store, terminal)
 
@@ -105,9 +105,7 @@ def resume_command(
             approval_id = _seen(opened, run_id)
         terminal.line(f"run {run_id}: {row.goal}", "bold", whole=True)
         with _interruptible(run_id, store):
-            run = resume_run(
-                loop, run_id, decision, approval_id=approval_id, add=add, on_event=Progress(terminal)
-            )
+            run = resume_run(loop, run_id, decision, approval_id=approval_id, add=add, **_followed(terminal))
     return _finished(run, store, terminal)
 
 
@@ -246,6 +244,12 @@ def _about(model: str) -> str:
     if model != SCRIPTED:
         return model
     return "scripted: the decisions were written in advance; --model openai:NAME asks a real one"
+
+
+def _followed(terminal: Terminal) -> dict[str, Any]:
+    """What is shown of a run while it goes on: its steps, and on a live terminal the thoughts as well."""
+    progress = Progress(terminal)
+    return {"on_event": progress, "on_thought": progress.think if terminal.live else None}
 
 
 @contextmanager

@@ -27,7 +27,11 @@ def load_tools(reference: str) -> list[Any]:
 
 
 def load_model(reference: str) -> Any:
-    """The model of `openai:NAME` or `package.module:NAME`. Raises BadLoop."""
+    """The model of `local`, `local:FILE`, `openai:NAME` or `package.module:NAME`. Raises BadLoop."""
+    if reference == "local" or reference.startswith("local:"):
+        from interlock.local import local_model
+
+        return local_model(reference.partition(":")[2] or None)
     if reference.startswith("openai:"):
         return _openai(reference.removeprefix("openai:"))
     found = _load(reference, "--model")

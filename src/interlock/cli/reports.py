@@ -17,7 +17,7 @@ from interlock.cli.terminal import Terminal
 from interlock.cli.words import call_text, counted, parts_of, usage_text
 
 if TYPE_CHECKING:
-    from interlock.graphs.running import Event
+    from interlock.graphs.running import Event, Thought
     from interlock.policies.outcomes import Outcome
     from interlock.policies.runs import Run
 
@@ -42,11 +42,20 @@ class Progress:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._shown: set[tuple[int, str]] = set()
+        self._thinking = (0, 0)
 
     def __call__(self, event: Event) -> None:
         """Take one event of a run."""
         if event.record:
             self.show(event.record, ended=event.outcome is not None)
+
+    def think(self, thought: Thought) -> None:
+        """Print a piece of a thought as it comes; the whole is not printed once more."""
+        self._once(thought.step, "", f"step {thought.step}", tone="bold")
+        begins = (thought.step, thought.attempt) != self._thinking
+        self._thinking = (thought.step, thought.attempt)
+        self._shown.add((thought.step, "thought"))
+        self._terminal.piece(thought.text, "dim", label="thought" if begins else "")
 
     def show(self, record: Mapping[str, Any], ended: bool) -> None:
         """Print what is new about a step (dumped StepRecord)."""

@@ -27,6 +27,9 @@ class Terminal:
         self.as_json = as_json
         self._out = sys.stdout
         terminal = self._out.isatty()
+        self.live = terminal and not as_json
+        """Somebody may be watching."""
+        self._open = False
         self._colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self.width = max(40, shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if terminal else PIPED_WIDTH)
         for stream in (sys.stdout, sys.stderr):
@@ -41,6 +44,7 @@ class Terminal:
         """
         if self.as_json:
             return
+        self._close()
         head = f"  {label:<10}" if label else ""
         lines = visible(text).expandtabs(4).splitlines() or [""]
         if not whole:
@@ -48,6 +52,19 @@ class Terminal:
         for number, one in enumerate(lines):
             start = head if number == 0 else " " * len(head)
             self._write(f"{self._style(start, 'dim')}{self._style(one, tone)}")
+
+    def piece(self, text: str, tone: str | None = None, *, label: str = "") -> None:
+        """Part of a line that goes on with the next piece. A label begins another line."""
+        if label:
+            self._close()
+            self._write(self._style(f"  {label:<10}", "dim"), end="")
+        self._open = True
+        self._write(self._style(" ".join(visible(text).splitlines()), tone), end="")
+
+    def _close(self) -> None:
+        if self._open:
+            self._open = False
+            self._write("")
 
     def document(self, value: Any) -> None:
         """The one JSON document of this command."""
@@ -70,9 +87,9 @@ class Terminal:
         with redirect_stdout(sys.stderr):
             yield
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str, end: str = "\n") -> None:
         try:
-            click.echo(text, file=self._out, color=self._colour)
+            click.echo(f"{text}{end}", file=self._out, nl=False, color=self._colour)
         except BrokenPipeError:
             # The interpreter flushes once more at its end, which must find a place to write to.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())

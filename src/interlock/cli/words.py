@@ -37,6 +37,8 @@ def parts_of(record: Data, ended: bool = False) -> Iterator[Part]:
         yield Part("action", "action", action_text(proposal), "bold")
     if invalid := record.get("invalid"):
         yield Part("action", "invalid", str(invalid["problem"]), "red")
+    for number, why in enumerate((record.get("model") or {}).get("switched") or []):
+        yield Part(f"switched{number}", "model", why, "yellow")
     yield from _judged(record)
     if seen := record.get("observation"):
         tone = None if seen["status"] == "ok" else "yellow"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, Self
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable, RunnableMap
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 
@@ -21,6 +21,7 @@ from interlock.nodes.protocols.reading import characters, estimate
 from interlock.nodes.protocols.tools import calling_message
 from interlock.policies.prompt import parse_step_line
 from interlock.policies.proposals import Decision, FinalAnswer
+from interlock.testing.pieces import pieces_of
 from interlock.testing.script import Script, ScriptError, ScriptItem, by_step
 
 __all__ = ["ScriptedModel"]
@@ -89,6 +90,14 @@ class ScriptedModel(BaseChatModel):
         """The model that answers with tool calls."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
+    def with_structured_output(
+        self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
+    ) -> Runnable[Any, Any]:
+        """The model that answers with JSON. Only its raw message: nothing here holds it to the schema."""
+        if not include_raw:
+            raise NotImplementedError("the scripted model gives structured output with include_raw=True only")
+        return RunnableMap(raw=self.bind(response_format=schema))
+
     @property
     def _llm_type(self) -> str:
         return "interlock-scripted"
@@ -100,6 +109,21 @@ class ScriptedModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
+        message = self._next(messages, kwargs.get("tools"))
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        for piece in pieces_of(self._next(messages, kwargs.get("tools"))):
+            yield ChatGenerationChunk(message=piece)
+
+    def _next(self, messages: list[BaseMessage], tools: Sequence[Mapping[str, Any]] | None) -> AIMessage:
+        """What the script says to these messages."""
         if self._keep_prompts:
             self._script.prompts.append(deepcopy(messages))
         step = _step_of(messages)
@@ -107,11 +131,11 @@ class ScriptedModel(BaseChatModel):
         said: Any = item(messages) if callable(item) else item
         if isinstance(said, BaseException):
             raise said
-        message = deepcopy(said) if isinstance(said, AIMessage) else _message(said, step, kwargs.get("tools"))
+        message = deepcopy(said) if isinstance(said, AIMessage) else _message(said, step, tools)
         message.response_metadata.setdefault("model_name", self.name)
         if message.usage_metadata is None and self._usage is not None:
             message.usage_metadata = self._tokens(messages, message)
-        return ChatResult(generations=[ChatGeneration(message=message)])
+        return message
 
     def _tokens(self, messages: list[BaseMessage], message: AIMessage) -> Any:
         used = self._usage
