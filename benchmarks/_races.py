@@ -159,7 +159,7 @@ def _look(job: Job, one: Race, raced: Raced) -> None:
     if job.kind != "read" and sum(world.values()) > 1:
         raced.faults.append(("double_effects", f"the world has {dict(world)}"))
     run = job.run()
-    if run is None or run.status != "completed":
+    if run is None or run.outcome is None:
         raced.faults.append(("stuck_runs", f"no outcome: {run.status if run else 'the last process failed'}"))
     if one.types:
         raced.faults += [("two_winners", text) for text in _disagreeing(one, raced.notes, asked, set(world))]

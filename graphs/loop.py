@@ -24,15 +24,17 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from pydantic import BaseModel
 
 from interlock.checkpoints import open_store
+from interlock.graphs.requirements import Requirements, requirements_of
 from interlock.graphs.routing import EDGES, Edge
 from interlock.graphs.state import LoopInput, LoopOutput, LoopState
 from interlock.nodes.authorize import authorize
 from interlock.nodes.caching import ByRun
 from interlock.nodes.deps import Deps, OnStuck
 from interlock.nodes.execute import execute
-from interlock.nodes.fallbacks import Fallbacks
+from interlock.nodes.fallbacks import Fallbacks, port_of
 from interlock.nodes.io import direct, run_sync, threaded
 from interlock.nodes.model import ChatModel
 from interlock.nodes.normalize import normalize
@@ -44,6 +46,7 @@ from interlock.policies.budget import Budget
 from interlock.policies.contracts import Contract
 from interlock.policies.errors import BadLoop
 from interlock.policies.rules import Policy
+from interlock.policies.verifiers import Fresh, Verifier
 
 __all__ = ["GRAPH_VERSION", "Loop", "create_loop", "deps_of"]
 
@@ -107,7 +110,9 @@ def create_loop(
     policy: Policy | None = None,
     budget: Budget | None = None,
     instructions: str = "",
-    require: Iterable[str] = (),
+    require: Iterable[str | Fresh] = (),
+    verifiers: Iterable[Verifier] = (),
+    answer_schema: type[BaseModel] | None = None,
     on_stuck: OnStuck = "stop",
     checkpointer: BaseCheckpointSaver[Any] | _Stores | None = STORES,
     name: str = "interlock",
@@ -126,7 +131,11 @@ def create_loop(
         policy: rules on top of the default ones.
         budget: bounds of one run; see `Budget` for the defaults.
         instructions: the operator's instructions, first in the prompt.
-        require: keys of facts that a tool must have observed before an answer is accepted.
+        require: keys of facts that a tool must have observed in this run before an answer is accepted;
+            `Fresh(key)` where it must have been after the last effect.
+        verifiers: what has to be true of the world before an answer is accepted: `ToolCheck`, `CommandCheck`,
+            `EffectDone`, or functions of a `Claim` that return None, or words when it does not hold.
+        answer_schema: a pydantic model that the answer has to fit, strictly; the model sees its JSON schema.
         on_stuck: what happens to a run that makes no progress: `stop` ends it, `ask` asks a person.
         checkpointer: the store's own by default; None leaves it to a parent graph or a server.
         name: name of the graph.
@@ -137,14 +146,15 @@ def create_loop(
         A compiled graph: input `{"goal": str}`, output `{"outcome": dict}`.
 
     Raises:
-        BadLoop: tools, contracts or model do not fit together.
+        BadLoop: tools, contracts, verifiers or model do not fit together.
     """
-    _check_types(model, tools, store, policy, budget, require, on_stuck)
+    _check_types(model, tools, store, policy, budget, on_stuck)
     store = store if store is not None else open_store(":memory:")
-    chat = _chat(model)
+    chat = port_of(model)
     bound, policy = bind_tools(tools, contracts or {}), policy or Policy()
     budget = budget or Budget()
     _check_budget(budget, bound, chat)
+    wanted = requirements_of(require, verifiers, answer_schema, bound)
     deps = Deps(
         prepare=chat.prepare,
         tools=bound,
@@ -159,9 +169,12 @@ def create_loop(
         asynchronous=False,
         sleep=time.sleep,
         asleep=asyncio.sleep,
-        require=_check_required(require, bound),
+        require=wanted.require,
+        fresh=wanted.fresh,
+        verifiers=wanted.verifiers,
+        answer_schema=wanted.answer_schema,
         on_stuck=on_stuck,
-        fingerprint=_fingerprint(bound, policy),
+        fingerprint=_fingerprint(bound, policy, wanted),
         instructions=instructions,
         approval_ttl_s=approval_ttl_s,
     )
@@ -169,13 +182,6 @@ def create_loop(
     limit = deps.budget.max_steps * SUPER_STEPS_PER_STEP + 10
     compiled = _graph(deps).compile(checkpointer=saver, name=name)
     return Loop(**vars(compiled)).with_config(recursion_limit=limit)
-
-
-def _chat(model: BaseChatModel | ChatModel | Sequence[BaseChatModel | ChatModel]) -> ChatModel | Fallbacks:
-    """The model as a port. Raises BadLoop."""
-    if isinstance(model, Sequence):
-        return Fallbacks(model)
-    return model if isinstance(model, ChatModel) else ChatModel(model)
 
 
 def _graph(deps: Deps) -> StateGraph[Any, Any, Any, Any]:
@@ -249,9 +255,7 @@ def _new_id() -> str:
     return uuid.uuid4().hex[:12]
 
 
-def _check_types(
-    model: Any, tools: Any, store: Any, policy: Any, budget: Any, require: Any, on_stuck: Any
-) -> None:
+def _check_types(model: Any, tools: Any, store: Any, policy: Any, budget: Any, on_stuck: Any) -> None:
     """Slips that would surface far from here. Raises BadLoop."""
     models = model if isinstance(model, list | tuple) else [model]
     wanted: tuple[tuple[Any, Any, str, str], ...] = (
@@ -267,8 +271,6 @@ def _check_types(
         raise BadLoop(f"store has to be what open_store(path) returns, not {type(store).__name__}")
     if on_stuck not in get_args(OnStuck):
         raise BadLoop(f'on_stuck has to be "stop" or "ask", not {on_stuck!r}')
-    if isinstance(require, str):
-        raise BadLoop("require has to be a list of fact keys, not one text")
 
 
 def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: ChatModel | Fallbacks) -> None:
@@ -282,16 +284,11 @@ def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: ChatMod
         )
 
 
-def _check_required(require: Iterable[str], tools: Mapping[str, BoundTool]) -> frozenset[str]:
-    """The required facts. Raises BadLoop when no tool provides one of them."""
-    wanted, provided = frozenset(require), {key for tool in tools.values() for key in tool.contract.provides}
-    if missing := sorted(wanted - provided):
-        raise BadLoop(f"no contract provides the required facts {', '.join(missing)}")
-    return wanted
+def _fingerprint(tools: Mapping[str, BoundTool], policy: Policy, wanted: Requirements) -> str:
+    """Hash over graph, tools, contracts, policy and what an answer needs: what a resumed run must find again.
 
-
-def _fingerprint(tools: Mapping[str, BoundTool], policy: Policy) -> str:
-    """Hash over graph, tools, contracts and policy: what a run must find again when it is resumed."""
+    A run that was resumed under weaker demands could end as completed.
+    """
     described = {name: [tool.schema_hash, tool.contract.dump()] for name, tool in tools.items()}
-    text = json.dumps([GRAPH_VERSION, described, policy.version], sort_keys=True)
+    text = json.dumps([GRAPH_VERSION, described, policy.version, wanted.described()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

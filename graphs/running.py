@@ -191,8 +191,8 @@ def _resumable(
         raise RunFinished(f"run {run_id} ended: {row.outcome.status}, {row.outcome.reason}")
     if row.fingerprint != deps.fingerprint:
         raise LoopChanged(
-            f"run {run_id} was started by a loop with other tools, contracts or policy; "
-            "resume it with that loop"
+            f"run {run_id} was started by a loop with other tools, contracts or policy, or other "
+            "demands on the answer; resume it with that loop"
         )
     if not isinstance(loop.checkpointer, BaseCheckpointSaver):
         raise BadLoop(

@@ -56,6 +56,8 @@ class Prepared:
     """One call, rendered and ready to be made: what it will take is known before it is spent."""
 
     messages: list[BaseMessage]
+    context: dict[str, int]
+    """Tokens of the prompt by part; see `PromptReport`."""
     runnable: Runnable[Any, Any]
     collect: Callable[[], Collected] | None
     """Where the pieces of a streamed reply go; None when the reply comes as a whole."""

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import BaseModel
+
 from interlock.nodes.caching import ByRun
 from interlock.nodes.ports import IO, Clock, Ids, ModelCall, Ports
 from interlock.nodes.tools import BoundTool
@@ -15,6 +17,7 @@ from interlock.policies.provenance import Content
 from interlock.policies.record import JsonValue
 from interlock.policies.replies import Learned
 from interlock.policies.rules import Policy
+from interlock.policies.verifiers import Verifier
 
 __all__ = ["Deps", "OnStuck"]
 
@@ -47,10 +50,16 @@ class Deps:
     """The same for the async graph."""
     require: frozenset[str]
     """Keys of the facts that must be observed before an answer is accepted."""
+    fresh: frozenset[str]
+    """Those of them that must be observed after the last effect."""
+    verifiers: Mapping[str, Verifier]
+    """What has to be true of the world before an answer is accepted, by name, in order."""
+    answer_schema: type[BaseModel] | None
+    """What the answer has to fit."""
     on_stuck: OnStuck
     """What happens to a run that makes no progress: it stops, or a person is asked."""
     fingerprint: str
-    """Hash over graph, tools, contracts and policy."""
+    """Hash over graph, tools, contracts, policy and what an answer needs."""
     instructions: str
     """The operator's instructions, first in the prompt."""
     approval_ttl_s: float

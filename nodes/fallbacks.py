@@ -13,7 +13,7 @@ from interlock.policies.errors import BadLoop
 from interlock.policies.prompt import Prompt
 from interlock.policies.replies import Learned
 
-__all__ = ["Fallbacks"]
+__all__ = ["Fallbacks", "port_of"]
 
 
 class Fallbacks:
@@ -52,3 +52,10 @@ class Fallbacks:
         known = learned or Learned()
         at = next((number for number, one in enumerate(self._models) if one.name == known.model), 0)
         return Turn(prompt, [*self._models[at:], *self._models[:at]], known)
+
+
+def port_of(model: BaseChatModel | ChatModel | Sequence[BaseChatModel | ChatModel]) -> ChatModel | Fallbacks:
+    """The model, or the list of models, as the port of a loop. Raises BadLoop."""
+    if isinstance(model, Sequence):
+        return Fallbacks(model)
+    return model if isinstance(model, ChatModel) else ChatModel(model)

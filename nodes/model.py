@@ -80,7 +80,7 @@ class ChatModel:
             raise BadLoop("attempts must be at least 1 and max_wait_s above 0")
         self._model = model
         self._name = name
-        self._begin = begin_with(model, protocol)
+        self._begin: ProtocolName = begin_with(model, protocol)
         self._wires: dict[ProtocolName, Wire] = {}
         self._stream = stream
         self._patience = Patience(attempts, max_wait_s, sleep, asleep)
@@ -119,6 +119,7 @@ class ChatModel:
             "asked": self.name,
             "protocol": call.protocol,
             "attempts": len(call.failed) + 1,
+            "context": call.context,
         }
 
     def prepare(self, prompt: Prompt, learned: Learned | None = None) -> Turn:
@@ -137,8 +138,10 @@ class ChatModel:
         wire = self._wire(protocol)
         streaming = somebody_listens() if self._stream is None else self._stream
         runnable, tool_characters = wire.runnable(prompt.tools, streaming)
+        rendered = wire.render(prompt)
         return Prepared(
-            messages=wire.messages(prompt),
+            messages=rendered.messages,
+            context=rendered.context(),
             runnable=runnable,
             collect=partial(Collected, is_openai(self._model)) if streaming else None,
             protocol=protocol,

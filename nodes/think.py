@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from interlock.nodes.deps import Deps
 from interlock.nodes.tools import BoundTool
@@ -14,11 +14,13 @@ from interlock.policies.canonical import ArgumentsError
 from interlock.policies.control import Control
 from interlock.policies.decisions import inconsistencies
 from interlock.policies.errors import BadLoop, RunExists, RunFinished
+from interlock.policies.hiding import secret_fields, without
 from interlock.policies.limits import before_call, before_model, out_of_time, room_for
 from interlock.policies.limits import stop as stop_run
 from interlock.policies.outcomes import Reason
 from interlock.policies.prompt import Prompt, ToolCard
 from interlock.policies.proposals import Decision, FinalAnswer, Proposal, RequestApproval, ToolCall
+from interlock.policies.record import Record
 from interlock.policies.redaction import redact, redact_text
 from interlock.policies.replies import Reply
 from interlock.policies.steps import InvalidDecision
@@ -26,6 +28,8 @@ from interlock.policies.text import bounded
 from interlock.policies.transitions import check_transition
 
 __all__ = ["think"]
+
+R = TypeVar("R", bound=Record)
 
 
 async def think(state: State, deps: Deps, run_id: str) -> Update:
@@ -52,7 +56,9 @@ async def think(state: State, deps: Deps, run_id: str) -> Update:
 
 def _thought(visit: Visit, deps: Deps, reply: Reply, step: int) -> Update:
     """How think leaves with a reply: a decision, an invalid one, or the end."""
-    invalid = _clean(reply.invalid) or _unfit(reply, deps.tools)
+    for remembered in (deps.vault, deps.read):
+        remembered.forget(visit.control.run_id, step)
+    invalid = _clean(reply.invalid, deps.tools) or _unfit(reply, deps.tools)
     reply = reply if invalid else _noted(reply, deps.tools)
     model, used = _model(reply), _used(visit.control, reply)
     learned = reply.learned or visit.control.learned
@@ -106,12 +112,17 @@ def _prompt(visit: Visit, deps: Deps, step: int) -> Prompt:
         step=step,
         max_steps=bounds.max_steps,
         context_tokens=bounds.context_tokens,
+        answer_schema=deps.answer_schema.model_json_schema() if deps.answer_schema else None,
         notice="This is the last step: no tool runs any more, only an answer counts." if last else "",
     )
 
 
-def _clean(invalid: InvalidDecision | None) -> InvalidDecision | None:
-    return invalid.model_copy(update={"raw": redact_text(invalid.raw)}) if invalid else None
+def _clean(invalid: InvalidDecision | None, tools: Mapping[str, BoundTool]) -> InvalidDecision | None:
+    """A reply that cannot be read, without what stands in it under a secret's name."""
+    if invalid is None:
+        return None
+    names = frozenset().union(*(secret_fields(tool.schema) for tool in tools.values() if tool.keeps_secrets))
+    return invalid.model_copy(update={"raw": redact_text(invalid.raw, names)})
 
 
 def _kept(decision: Decision, visit: Visit, deps: Deps, step: int) -> Decision:
@@ -120,17 +131,35 @@ def _kept(decision: Decision, visit: Visit, deps: Deps, step: int) -> Decision:
     What would change something is kept with its defaults, drawn once, so that every later look at it is the
     same. Arguments that hold secrets stay in memory, for this process.
     """
-    proposal: Proposal = decision.proposal
+    proposal, secrets = decision.proposal, tuple[str, ...]()
     if isinstance(proposal, ToolCall | RequestApproval):
         tool = deps.tools[proposal.tool]
         arguments = tool.validate(proposal.arguments) if tool.mutates else proposal.arguments
-        hidden = tool.redacted(arguments)
+        hidden, secrets = tool.redacted(arguments), tool.secrets_in(arguments)
         if hidden != arguments:
             deps.vault.of(visit.control.run_id)[step] = tool.validate(arguments)
         proposal = proposal.model_copy(update={"arguments": hidden})
     elif isinstance(proposal, FinalAnswer):
         proposal = proposal.model_copy(update={"answer": redact(proposal.answer)})
-    return decision.model_copy(update={"proposal": proposal, "thought": redact_text(decision.thought)})
+    cleaned: Proposal = _reworded(proposal, ("question", "reason", "goal", "missing"), secrets)
+    said = ("thought", "goal", "known_facts", "missing_info", "options")
+    return _reworded(decision.model_copy(update={"proposal": cleaned}), said, secrets)
+
+
+def _reworded(record: R, fields: Sequence[str], secrets: tuple[str, ...]) -> R:
+    """The record with the model's own words in these fields, where it has them, free of secrets."""
+    words = {name: getattr(record, name) for name in fields if getattr(record, name, None)}
+    return record.model_copy(
+        update={
+            name: _said(told, secrets) if isinstance(told, str) else [_said(one, secrets) for one in told]
+            for name, told in words.items()
+        }
+    )
+
+
+def _said(text: str, secrets: tuple[str, ...]) -> str:
+    """One text without secrets, no longer than its field takes."""
+    return str(without(redact_text(text), secrets))[: max(len(text), 1_000)]
 
 
 def _unfit(reply: Reply, tools: Mapping[str, BoundTool]) -> InvalidDecision | None:
@@ -140,20 +169,14 @@ def _unfit(reply: Reply, tools: Mapping[str, BoundTool]) -> InvalidDecision | No
     problem = inconsistencies(reply.decision) or _bad_call(reply.decision, tools)
     if problem is None:
         return None
+    proposal, secrets = reply.decision.proposal, tuple[str, ...]()
+    if isinstance(proposal, ToolCall | RequestApproval) and (tool := tools.get(proposal.tool)):
+        secrets = tool.secrets_in(proposal.arguments)
+    plain = reply.decision.dump()
+    hidden = redact(without(plain, secrets))
+    raw = reply.raw if reply.raw and hidden == plain else json.dumps(hidden, ensure_ascii=False)
     problem = ". ".join([problem, *reply.notes])
-    return InvalidDecision(problem=problem, raw=_raw(reply, reply.decision, tools))
-
-
-def _raw(reply: Reply, decision: Decision, tools: Mapping[str, BoundTool]) -> str:
-    """The reply as it came; one with secrets, which a field's type may say, as what was read without them."""
-    plain = decision.dump()
-    hidden: Any = redact(plain)
-    tool, proposal = tools.get(getattr(decision.proposal, "tool", "")), hidden["proposal"]
-    if tool is not None:
-        proposal["arguments"] = tool.redacted(proposal["arguments"])
-    if reply.raw and hidden == plain:
-        return redact_text(reply.raw)
-    return redact_text(json.dumps(hidden, ensure_ascii=False))[:1000]
+    return InvalidDecision(problem=without(problem, secrets), raw=redact_text(raw)[:1000])
 
 
 def _noted(reply: Reply, tools: Mapping[str, BoundTool]) -> Reply:
@@ -212,6 +235,7 @@ def _model(reply: Reply) -> dict[str, Any]:
         **({"estimated": True} if reply.tokens.estimated else {}),
         **({"attempts": reply.attempts} if reply.attempts > 1 else {}),
         **({"switched": [redact_text(why) for why in reply.switched]} if reply.switched else {}),
+        **({"context": reply.context} if reply.context else {}),
         **({"provider": reply.provider} if reply.provider else {}),
         **({"notes": list(reply.notes)} if reply.notes else {}),
     }

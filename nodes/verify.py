@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from interlock.nodes.deps import Deps
 from interlock.nodes.normalize import keep_record
+from interlock.nodes.verifying import Looked, verified
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
+from interlock.policies.answers import fitted
 from interlock.policies.budget import Limit
 from interlock.policies.claims import outcome_of, problems_of, rejected
+from interlock.policies.effects import EffectRow
 from interlock.policies.errors import LoopBroken
+from interlock.policies.limits import stop
+from interlock.policies.open_actions import open_actions
 from interlock.policies.outcomes import Reason
 from interlock.policies.proposals import CannotComplete, FinalAnswer
 from interlock.policies.record import JsonValue
@@ -18,7 +23,8 @@ __all__ = ["verify"]
 
 
 NOTHING_REQUIRED = (
-    "the answer was accepted; this loop requires no facts, so only effects in doubt were checked"
+    "the answer was accepted; this loop requires no facts and has no verifiers, so only the ledger was "
+    "checked: no effect is in doubt, and no action is open"
 )
 
 
@@ -47,17 +53,42 @@ async def verify(state: State, deps: Deps) -> Update:
 
 
 async def _check(claim: FinalAnswer, visit: Visit, deps: Deps) -> Update:
+    """Rules first: they cost nothing, and a verifier is only asked about an answer that fits them."""
     effects = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
-    problems = problems_of(claim, deps.require, visit.state.get("facts") or {}, effects)
+    fit = fitted(claim.answer, deps.answer_schema)
+    problems = _problems(claim, visit, deps, effects) + ([fit.problem] if fit.problem else [])
+    looked = Looked()
     if not problems:
-        message = (
-            f"required and observed: {', '.join(sorted(deps.require))}" if deps.require else NOTHING_REQUIRED
-        )
-        return await _ended(visit, deps, Reason.GOAL_VERIFIED, message, claim.answer)
-    changes, told = rejected(visit.control, deps.budget, problems)
+        looked = await verified(fit.answer, effects, visit, deps)
+        problems = [f"{check.name}: {check.detail}" for check in looked.failed()]
+        if not problems:
+            return await _ended(visit, deps, Reason.GOAL_VERIFIED, _accepted(deps), fit.answer, looked)
+    stopped = await cancelled(visit, deps)
+    if stopped:
+        return await _ended(visit, deps, stopped["stop"], stopped["stop_detail"], looked=looked)
+    return await _rejected(problems, looked, visit, deps)
+
+
+def _problems(claim: FinalAnswer, visit: Visit, deps: Deps, effects: Sequence[EffectRow]) -> list[str]:
+    facts, steps = visit.state.get("facts") or {}, visit.state.get("scratchpad") or []
+    mutating = {name for name, tool in deps.tools.items() if tool.mutates}
+    return problems_of(claim, deps.require, facts, effects, deps.fresh) + open_actions(steps, mutating)
+
+
+def _accepted(deps: Deps) -> str:
+    parts = [f"required and observed: {', '.join(sorted(deps.require))}"] if deps.require else []
+    parts += [f"verified: {', '.join(deps.verifiers)}"] if deps.verifiers else []
+    return "; ".join(parts) or NOTHING_REQUIRED
+
+
+async def _rejected(problems: list[str], looked: Looked, visit: Visit, deps: Deps) -> Update:
+    outside = any(check.outside for check in looked.failed())
+    changes, told = rejected(visit.control, deps.budget, problems, outside)
     if "stop" in changes:
-        return await _ended(visit, deps, changes["stop"], changes["stop_detail"], limit=changes["limit"])
-    update = visit.leave(deps, part={"observation": told}, **changes)
+        reason, why, limit = changes["stop"], changes["stop_detail"], changes["limit"]
+        return await _ended(visit, deps, reason, why, looked=looked, limit=limit)
+    part = {"observation": told, "checks": looked.checks or None}
+    update = visit.leave(deps, part=part, usage=looked.used(visit), **changes)
     await keep_record(visit, deps, update)
     return update
 
@@ -68,15 +99,20 @@ async def _ended(
     reason: Reason,
     message: str,
     answer: JsonValue = None,
+    looked: Looked | None = None,
     limit: Limit | None = None,
 ) -> Update:
     """Write the outcome: into the state, onto the run, and the last record into the trace."""
     effects = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
-    part: dict[str, Any] | None = {} if visit.record is not None else None
-    update = visit.leave(deps, part=part, stop=reason, stop_detail=message, limit=limit)
+    looked = looked or Looked()
+    part = {"checks": looked.checks or None} if visit.record is not None else None
+    end = stop(reason, message, limit)
+    update = visit.leave(deps, part=part, usage=looked.used(visit), **end)
     ended = visit.control.load(update["control"])
     facts, steps = visit.state.get("facts") or {}, visit.state.get("scratchpad") or []
     outcome = outcome_of(ended, reason, message, answer, facts, effects, steps)
+    if reason is Reason.GOAL_VERIFIED:
+        outcome = outcome.model_copy(update={"checks": looked.checks})
     await keep_record(visit, deps, update)
     deps.read.drop(visit.control.run_id)
     deps.vault.drop(visit.control.run_id)

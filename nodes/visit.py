@@ -80,8 +80,8 @@ def enter(node: Phase, state: State, deps: Deps) -> Visit:
     control = Control.load(raw)
     if control.fingerprint != deps.fingerprint:
         raise LoopChanged(
-            f"run {control.run_id} was started by a loop with other tools, contracts or policy; "
-            "resume it with that loop"
+            f"run {control.run_id} was started by a loop with other tools, contracts or policy, or other "
+            "demands on the answer; resume it with that loop"
         )
     check_transition(control.phase, node)
     steps = state.get("scratchpad") or ()

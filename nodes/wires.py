@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
 from interlock.nodes.clients import prepared
 from interlock.nodes.protocols.base import WireProtocol
-from interlock.nodes.protocols.rendering import Renderer
+from interlock.nodes.protocols.rendering import Rendered, Renderer
 from interlock.policies.controls import check_names
 from interlock.policies.prompt import Prompt, ToolCard
 
@@ -30,9 +29,9 @@ class Wire:
         self._renderer = Renderer(protocol, name)
         self._bound: dict[bool, _Bound] = {}
 
-    def messages(self, prompt: Prompt) -> list[BaseMessage]:
+    def render(self, prompt: Prompt) -> Rendered:
         """The prompt in this protocol."""
-        return self._renderer.messages(prompt)
+        return self._renderer.render(prompt)
 
     def runnable(self, tools: Sequence[ToolCard], streaming: bool) -> tuple[Runnable[Any, Any], int]:
         """The model with its tools bound, and their characters; anew only when the tools have changed.

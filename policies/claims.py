@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlock.policies.budget import Budget
+from interlock.policies.budget import Budget, Limit
 from interlock.policies.control import Control
-from interlock.policies.effects import EffectRow
+from interlock.policies.effects import NOTHING_HAPPENED, EffectRow
 from interlock.policies.facts import Fact
 from interlock.policies.limits import stop
-from interlock.policies.observations import Observation
+from interlock.policies.observations import Observation, Trust
 from interlock.policies.outcomes import STATUS_OF, Change, Outcome, Reason, Unfinished
 from interlock.policies.proposals import FinalAnswer
 from interlock.policies.record import JsonValue
+from interlock.policies.shapes import cut_text, size_of
+from interlock.policies.text import bounded, visible
 
-__all__ = ["changes_of", "outcome_of", "problems_of", "rejected"]
+__all__ = ["changes_of", "last_effect", "outcome_of", "problems_of", "rejected"]
 
 
 def problems_of(
@@ -23,31 +25,69 @@ def problems_of(
     require: frozenset[str],
     facts: Mapping[str, Mapping[str, Any]],
     effects: Sequence[EffectRow],
+    fresh: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """Why the answer is not accepted, in words that the model can act on; empty when it is."""
+    """Why the answer is not accepted, in words that the model can act on; empty when it is.
+
+    Args:
+        fresh: the required facts that have to be observed in a later step than the last effect.
+    """
     problems = []
     if claim.answer in (None, "", [], {}) or (isinstance(claim.answer, str) and not claim.answer.strip()):
         problems.append("the answer is empty")
     observed = {key for key, fact in facts.items() if fact["trust"] == "observed"}
     if missing := sorted(require - observed):
         problems.append(f"not yet observed by a tool: {', '.join(missing)}")
+    last = last_effect(effects)
+    if last and (old := sorted(key for key in fresh & observed if facts[key]["step"] <= last.step)):
+        problems.append(
+            f"observed before {last.tool} in step {last.step} changed something: {', '.join(old)}; look again"
+        )
     if unknown := [effect.tool for effect in effects if effect.state in ("in_flight", "unknown")]:
         problems.append(f"nobody knows whether this happened: {', '.join(unknown)}")
-    if uncited := sorted(set(claim.cites) - set(facts)):
+    citable = {key for key, fact in facts.items() if fact["trust"] != "inferred"}
+    if uncited := sorted(set(claim.cites) - citable):
         problems.append(f"cited, but not among the facts: {', '.join(uncited)}")
     return problems
 
 
-def rejected(control: Control, budget: Budget, problems: Sequence[str]) -> tuple[dict[str, Any], Observation]:
-    """What a rejected answer does to the control, and what the model is told."""
+def last_effect(effects: Sequence[EffectRow]) -> EffectRow | None:
+    """The effect that changed something last, or may have; None when there is none."""
+    return next((effect for effect in reversed(effects) if _may_have_changed(effect)), None)
+
+
+def _may_have_changed(effect: EffectRow) -> bool:
+    if effect.state == "cleared":
+        return False
+    return effect.result is None or effect.result.status not in NOTHING_HAPPENED
+
+
+def rejected(
+    control: Control, budget: Budget, problems: Sequence[str], outside: bool = False
+) -> tuple[dict[str, Any], Observation]:
+    """What a rejected answer does to the control, and what the model is told.
+
+    Args:
+        outside: the problems quote outside content.
+    """
     count = control.rejected + 1
     changes: dict[str, Any] = {"rejected": count}
     if count >= budget.max_rejected:
         changes |= stop(
-            Reason.ANSWERS_REJECTED, f"{count} answers were rejected; the last because {problems[0]}"
+            Reason.ANSWERS_REJECTED,
+            f"{count} answers were rejected; the last because {bounded(visible(problems[0]), 300)}",
+            Limit(name="max_rejected", value=str(budget.max_rejected), used=str(count)),
         )
-    told = Observation(status="invalid_input", summary=f"the answer was not accepted: {'; '.join(problems)}")
-    return changes, told
+    text = visible(f"the answer was not accepted: {'; '.join(problems)}")
+    summary = text if size_of(text) <= MAX_TOLD else cut_text(text, MAX_TOLD, quoted=False)
+    trust: Trust = "untrusted" if outside else "trusted"
+    return changes, Observation(
+        status="invalid_input", summary=summary, trust=trust, size_after=size_of(summary)
+    )
+
+
+MAX_TOLD = 8_000
+"""Most that the model is told about a rejected answer, bytes: the ends of the outputs of some commands."""
 
 
 def changes_of(effects: Sequence[EffectRow]) -> list[Change]:

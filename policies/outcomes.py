@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from interlock.policies.budget import Limit, Usage
+from interlock.policies.checks import Check
 from interlock.policies.facts import Fact
 from interlock.policies.record import JsonValue, Record
 
@@ -91,6 +92,8 @@ class Outcome(Record):
     """The verified answer; None unless the status is `completed`."""
     evidence: list[Fact] = []
     """Observed facts."""
+    checks: list[Check] = []
+    """What the verifiers found for the accepted answer, each of them passed; empty when none was."""
     changes: list[Change] = []
     """What was changed in the world, from the ledger."""
     unfinished: list[Unfinished] = []

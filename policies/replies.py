@@ -124,6 +124,8 @@ class Reply(Record):
     """How the decision was asked for: `tools`, `json_schema` or `json`."""
     attempts: int = 1
     """Calls made, retries included."""
+    context: dict[str, int] = {}
+    """Tokens of the prompt by part, counted; see `PromptReport`."""
     provider: dict[str, JsonValue] = {}
     """Opaque provider fields that have to be echoed back."""
     switched: list[str] = []

@@ -54,6 +54,7 @@ class Run(Record):
             "answer": ended.get("answer"),
             "steps": ended.get("steps", self.steps),
             "evidence": ended.get("evidence", []),
+            "checks": ended.get("checks", []),
             "changes": ended.get("changes", []),
             "unfinished": ended.get("unfinished", []),
             "usage": ended.get("usage"),

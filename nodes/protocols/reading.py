@@ -11,6 +11,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage
 
 from interlock.policies.canonical import ArgumentsError, check_bounds, parse_object
+from interlock.policies.counting import tokens_in
 from interlock.policies.record import JsonValue
 from interlock.policies.replies import Tokens
 
@@ -31,7 +32,6 @@ __all__ = [
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"})
 _OWN = frozenset({"tool_calls", "tool_call_deltas", "function_call", "refusal", "parsed", "audio"})
-CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def cut_off(message: AIMessage, cap: int | None) -> bool:
 
 def raw_of(message: AIMessage) -> str:
     """Text and calls of a message, for a person or the model to look at."""
-    calls = [f"{call.name}({call.arguments})" for call in calls_of(message)]
+    calls = [f"{call.name}({_raw_arguments(call.arguments)})" for call in calls_of(message)]
     return "\n".join(part for part in [text_of(message).strip(), *calls] if part)
 
 
@@ -131,7 +131,7 @@ def _count(given: Any) -> int:
 
 def estimate(count: int) -> int:
     """Tokens that so many characters come to, at least 1."""
-    return max(1, count // CHARACTERS_PER_TOKEN)
+    return max(1, tokens_in(count))
 
 
 def characters(messages: Sequence[BaseMessage]) -> int:
@@ -154,6 +154,15 @@ def provider_of(message: AIMessage) -> dict[str, JsonValue]:
             except (TypeError, ValueError):
                 continue  # an object of the client, which no server sent, or text that no store can hold
     return kept
+
+
+def _raw_arguments(arguments: Any) -> str:
+    """As JSON, in which secrets are found by the names of their fields."""
+    return (
+        json.dumps(arguments, ensure_ascii=False, default=str)
+        if isinstance(arguments, dict)
+        else str(arguments)
+    )
 
 
 def _raw_call(item: Any) -> Call:

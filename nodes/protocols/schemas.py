@@ -49,13 +49,17 @@ def shape_of(tools: Sequence[ToolCard], characters: int, lengths: bool = True) -
         characters: what one reply may have at most; the caps on texts and lists follow from it.
         lengths: name the lengths of texts in the schema, which strict modes refuse.
     """
-    for text, items in CAPS:
-        narrow = _Narrow(text, items, lengths)
-        schema = narrow.decision(tools)
-        if _longest(schema, schema, text) <= characters:
-            break
+    narrowed = (_under(caps, tools, lengths) for caps in CAPS)
+    narrow, schema = next(narrowed)
+    while _longest(schema, schema, narrow.text) > characters and (narrower := next(narrowed, None)):
+        narrow, schema = narrower
     strict = not (lengths or narrow.open)
-    return Shape(schema=schema, strict=strict, text=text if lengths else None, items=items)
+    return Shape(schema=schema, strict=strict, text=narrow.text if lengths else None, items=narrow.items)
+
+
+def _under(caps: tuple[int, int], tools: Sequence[ToolCard], lengths: bool) -> tuple[_Narrow, dict[str, Any]]:
+    narrow = _Narrow(*caps, lengths)
+    return narrow, narrow.decision(tools)
 
 
 @dataclass(slots=True)

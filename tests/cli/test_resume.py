@@ -187,7 +187,7 @@ def test_an_expired_question_ends_without_the_action(call: Invoke, folder: Path)
     with open_store("runs.db") as store:
         prepare_world(spec, store)
         model = ScriptedModel(script_for(ROLL_BACK))
-        loop = create_loop(model, oncall_tools(world), store=store, clock=long_ago)
+        loop = create_loop(model, oncall_tools(world), store=store, clock=long_ago, require=["deploy"])
         assert start(loop, ROLL_BACK, run_id="old", name="oncall", spec=spec.dump()).status == "waiting"
     ended = call("resume", "old")
     assert ended.exit_code == 1

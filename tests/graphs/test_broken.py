@@ -22,7 +22,7 @@ from interlock import (
 )
 from interlock.graphs.routing import EDGES
 from interlock.policies.errors import LoopBroken, LoopChanged, RunBusy, RunFinished, UnknownRun
-from interlock.testing import FakeClock, ScriptedModel, answer, call
+from interlock.testing import FakeClock, ScriptedModel, answer, call, cannot_complete
 
 
 @contract(effect="read", untrusted=False)
@@ -98,12 +98,12 @@ def test_a_run_that_another_process_drives_is_refused_by_name(store: Store) -> N
 
 def test_an_unanswered_question_expires_and_the_action_is_not_executed(store: Store) -> None:
     clock = FakeClock()
-    model = ScriptedModel([call("restart", service="a"), answer("not restarted")])
+    model = ScriptedModel([call("restart", service="a"), cannot_complete("nobody approved the restart")])
     loop = create_loop(model, [restart], store=store, clock=clock, approval_ttl_s=60.0)
     assert start(loop, "go", run_id="r").status == "waiting"
     clock.advance(61.0)
     ended = resume(loop, "r")
-    assert ended.status == "completed"
+    assert ended.status == "failed"
     assert ended.outcome is not None
     assert ended.outcome.changes == []
     assert any("not executed" in item.why for item in ended.outcome.unfinished)

@@ -103,11 +103,11 @@ def test_an_async_run_tells_its_thoughts_too() -> None:
     assert "".join(one.text for one in told if one.step == 1) == SCRIPT[0].thought
 
 
-def test_nothing_is_streamed_where_nobody_listens() -> None:
-    class Plain(ScriptedModel):
-        def _stream(self, *args: Any, **kwargs: Any) -> Any:
-            raise AssertionError("streamed without being asked to")
+def test_nothing_is_streamed_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("streamed without being asked to")
 
+    monkeypatch.setattr(ScriptedModel, "_stream", never)
     with open_store() as store:
-        run = start(create_loop(Plain([SCRIPT[0], SCRIPT[-1]]), [look], store=store), "Look")
+        run = start(create_loop(ScriptedModel([SCRIPT[0], SCRIPT[-1]]), [look], store=store), "Look")
     assert run.status == "completed"

@@ -160,8 +160,8 @@ def validated(decision: Decision) -> dict[str, Any]:
     return proposal
 
 
-def client(**options: Any) -> ChatOpenAI:
-    return ChatOpenAI(api_key=SecretStr("none"), **{"model": "gpt-4o", **options})
+def client(model: str = "gpt-4o", base_url: str | None = None, profile: Any = None) -> ChatOpenAI:
+    return ChatOpenAI(model=model, api_key=SecretStr("none"), base_url=base_url, profile=profile)
 
 
 def test_a_known_host_gets_strict_mode_without_lengths_and_any_other_gets_lengths() -> None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from interlock.checkpoints import Store
 from interlock.cli.bounds import price_of
 from interlock.cli.loading import check_policy, load_model, load_policy, load_tools
-from interlock.graphs import billing, cleanup, oncall
+from interlock.graphs import billing, cleanup, coding, notify, oncall, operations
 from interlock.graphs.loop import Loop, create_loop, deps_of
 from interlock.policies.budget import Budget
 from interlock.policies.errors import BadLoop
@@ -45,12 +45,17 @@ class ReadyMade:
     build: Callable[..., Loop]
     make_world: Callable[[Path], None]
     script_for: Callable[[str], Sequence[Any]]
+    suffix: str = ".db"
+    """How the name of its world ends: most are a database, one is a folder."""
 
 
 LOOPS = {
     "billing": ReadyMade(billing.GOAL, billing.build, billing.make_world, billing.script_for),
     "cleanup": ReadyMade(cleanup.GOAL, cleanup.build, cleanup.make_world, cleanup.script_for),
+    "coding": ReadyMade(coding.GOAL, coding.build, coding.make_world, coding.script_for, suffix=""),
+    "notify": ReadyMade(notify.GOAL, notify.build, notify.make_world, notify.script_for),
     "oncall": ReadyMade(oncall.GOAL, oncall.build, oncall.make_world, oncall.script_for),
+    "operations": ReadyMade(operations.GOAL, operations.build, operations.make_world, operations.script_for),
 }
 """The ready-made loops, by name."""
 
@@ -69,7 +74,7 @@ class Spec(Record):
     price: str | None = None
     """Price of the model as IN/OUT, US dollars per million tokens."""
     world: str | None = None
-    """Database of the ready-made loop."""
+    """Database or folder of the ready-made loop."""
     policy: str | None = None
     """Policy file of the run."""
     folder: str = ""
@@ -119,8 +124,8 @@ def no_such_loop(name: str) -> BadLoop:
 
 
 def world_of(store: str, loop: str) -> Path:
-    """Where a ready-made loop keeps its database: beside the store."""
-    return Path(store).absolute().with_name(f"{loop}.db")
+    """Where a ready-made loop keeps its world: beside the store."""
+    return Path(store).absolute().with_name(f"{loop}{LOOPS[loop].suffix}")
 
 
 def prepare_world(spec: Spec, store: Store) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -50,7 +50,8 @@ by = click.option("--by", help="Who decides; your login name by default.")
 def run(words: tuple[str, ...], store: str, as_json: bool, **options: Any) -> int:
     """Work on a goal until it is reached, a limit stops it, or a person is asked.
 
-    LOOP is a ready-made loop (billing, cleanup, oncall); without one, give your own --tools and --model.
+    LOOP is a ready-made loop (billing, cleanup, coding, notify, oncall, operations); without one, give your
+    own --tools and --model.
     """
     from interlock.cli.driving import run_command
 
@@ -130,12 +131,14 @@ def runs(store: str, as_json: bool, limit: int) -> int:
 
 @cli.command()
 @click.argument("run_id", metavar="RUN")
+@click.option("--facts", "what", flag_value="facts", help="Only the facts, with source and other values.")
+@click.option("--prompts", "what", flag_value="prompts", help="Only what each prompt took, in tokens.")
 @common
-def show(run_id: str, store: str, as_json: bool) -> int:
+def show(run_id: str, store: str, as_json: bool, what: Literal["facts", "prompts"] | None) -> int:
     """Print the steps of a run, and how it ended or what it asks."""
     from interlock.cli.reading import show_command
 
-    return show_command(run_id, store=store, as_json=as_json)
+    return show_command(run_id, store=store, as_json=as_json, what=what or "steps")
 
 
 @cli.command()

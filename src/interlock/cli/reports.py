@@ -121,6 +121,9 @@ def _report_outcome(run_id: str, outcome: Outcome, store: str, terminal: Termina
         answer = ended["answer"]
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, indent=2)
         terminal.line(text, label="answer", whole=True)
+    for fact in (one for one in ended["evidence"] if one["previous"]):
+        others = ", ".join(json.dumps(one["value"], ensure_ascii=False) for one in fact["previous"])
+        terminal.line(f"{fact['key']} was also {others}", "yellow", label="conflict")
     for change in ended["changes"]:
         who = f", approved by {change['approved_by']}" if change["approved_by"] else ""
         text = (
