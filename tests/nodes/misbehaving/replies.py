@@ -7,8 +7,8 @@ from typing import Any
 
 __all__ = ["called", "chunks_of", "gives_up", "problem_with", "reply"]
 
-PIECES = 12
-"""Chunks at most that a text is cut into."""
+PIECE, PIECES = 7, 12
+"""Characters of one chunk at least, and chunks of one text at most."""
 MISSING: Any = object()
 
 
@@ -100,5 +100,5 @@ def _parts(place: int, call: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _pieces(text: str) -> list[str]:
-    size = max(3, -(-len(text) // PIECES))
+    size = max(PIECE, -(-len(text) // PIECES))
     return [text[start : start + size] for start in range(0, len(text), size)]

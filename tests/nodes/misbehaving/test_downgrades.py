@@ -12,6 +12,8 @@ from tests.nodes.misbehaving.bench import Bench
 from tests.nodes.misbehaving.replies import reply
 from tests.nodes.misbehaving.server import Answer, Server, fails, sends
 
+pytestmark = pytest.mark.parametrize("streaming", [False])
+
 FORBIDDEN = {
     "detail": [{"type": "extra_forbidden", "loc": ["body", "tools"], "msg": "Extra inputs are not permitted"}]
 }

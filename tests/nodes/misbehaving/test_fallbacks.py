@@ -24,6 +24,11 @@ NOW, THEN = Price(input=Decimal(1), output=Decimal(1)), Price(input=Decimal(100)
 
 
 @pytest.fixture
+def streaming() -> bool:
+    return False
+
+
+@pytest.fixture
 def second() -> Any:
     with serving() as running:
         yield running

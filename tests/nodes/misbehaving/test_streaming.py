@@ -14,6 +14,8 @@ from tests.nodes.misbehaving.bench import GOAL, Bench, act_of
 from tests.nodes.misbehaving.replies import called, chunks_of, gives_up, reply
 from tests.nodes.misbehaving.server import Answer, Exchange, drops_in_stream, says
 
+pytestmark = pytest.mark.parametrize("streaming", [False])
+
 STREAM = {"stream": True}
 ANA = '{"to": "ana"}'
 REPLIES: dict[str, dict[str, Any]] = {
