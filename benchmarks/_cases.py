@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, START, StateGraph
 
-__all__ = ["CASES", "Case"]
+__all__ = ["CASES", "Case", "CreateAgent", "InstantModel", "Interlock"]
 
 GOAL = "Read every part and say when it is done."
 
@@ -83,6 +83,7 @@ class Interlock:
     """Ours: budget, ledger, trace and payloads are saved as well."""
 
     effect: Literal["read", "write"] = "read"
+    model: type[InstantModel] = InstantModel
 
     def __init__(self, path: Path, steps: int, size: int) -> None:
         self.path, self.steps, self.size = path, steps, size
@@ -99,7 +100,7 @@ class Interlock:
 
         call = {"name": "final_answer", "args": {"answer": "done"}, "id": "call-end", "type": "tool_call"}
         self.loop = create_loop(
-            InstantModel(steps=self.steps, end=AIMessage("", tool_calls=[call])),
+            self.model(steps=self.steps, end=AIMessage("", tool_calls=[call])),
             [reader(self.size)],
             store=self.store,
             contracts={"read_part": Contract(effect=self.effect, untrusted=False)},
@@ -133,6 +134,8 @@ class Writes(Interlock):
 class CreateAgent:
     """The peer: langchain's agent with its SQLite checkpointer, durability `sync`."""
 
+    model: type[InstantModel] = InstantModel
+
     def __init__(self, path: Path, steps: int, size: int) -> None:
         self.path, self.steps, self.size = path, steps, size
 
@@ -148,7 +151,7 @@ class CreateAgent:
         """Build the agent."""
         from langchain.agents import create_agent
 
-        model = InstantModel(steps=self.steps, end=AIMessage("done"))
+        model = self.model(steps=self.steps, end=AIMessage("done"))
         self.agent: Any = create_agent(model, [reader(self.size)], checkpointer=self.saver)
         self.config = {"configurable": {"thread_id": "run"}, "recursion_limit": 4 * self.steps + 10}
 

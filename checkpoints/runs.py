@@ -107,6 +107,14 @@ class RunTable:
         if not found:
             raise UnknownRun(f"there is no run {run_id} in {self._database.path}")
 
+    def reopen(self, run_id: str, at: str) -> None:
+        """Take the outcome back. Does nothing when there is none. Raises UnknownRun."""
+        sql = "UPDATE runs SET outcome = NULL, ended_at = NULL, updated_at = ? WHERE run_id = ?"
+        with self._database.single() as connection:
+            found = connection.execute(sql, (at, run_id)).rowcount
+        if not found:
+            raise UnknownRun(f"there is no run {run_id} in {self._database.path}")
+
     def lease(self, run_id: str, lease_s: float = LEASE_S) -> AbstractContextManager[Lease]:
         """Hold the run while driving it; renewed in the background.
 

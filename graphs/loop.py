@@ -150,13 +150,14 @@ def create_loop(
     store = store if store is not None else open_store(":memory:")
     chat = model if isinstance(model, ChatModel) else ChatModel(model)
     bound, policy = bind_tools(tools, contracts or {}), policy or Policy()
+    budget = budget or Budget()
+    _check_budget(budget, bound, chat)
     wanted = requirements_of(require, verifiers, answer_schema, bound)
     deps = Deps(
-        decide=chat.decide,
-        adecide=chat.adecide,
+        prepare=chat.prepare,
         tools=bound,
         policy=policy,
-        budget=budget or Budget(),
+        budget=budget,
         store=store,
         clock=clock or SystemClock(),
         ids=ids or _new_id,
@@ -212,7 +213,7 @@ class _Node(Runnable[Any, Any]):
         self._node = node
         self._knows_run = knows_run
         self._sync = deps
-        self._async = replace(deps, io=threaded, asynchronous=True, decide=deps.adecide, sleep=deps.asleep)
+        self._async = replace(deps, io=threaded, asynchronous=True, sleep=deps.asleep)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         return run_sync(self._coroutine(input, self._sync, config))
@@ -267,6 +268,17 @@ def _check_types(model: Any, tools: Any, store: Any, policy: Any, budget: Any, o
         raise BadLoop(f"store has to be what open_store(path) returns, not {type(store).__name__}")
     if on_stuck not in get_args(OnStuck):
         raise BadLoop(f'on_stuck has to be "stop" or "ask", not {on_stuck!r}')
+
+
+def _check_budget(budget: Budget, tools: Mapping[str, BoundTool], model: ChatModel) -> None:
+    """Bounds that could not be kept. Raises BadLoop."""
+    if unknown := sorted(set(budget.max_calls) - set(tools)):
+        raise BadLoop(f"max_calls names tools that this loop does not have: {', '.join(unknown)}")
+    if budget.max_cost is not None and not model.priced:
+        raise BadLoop(
+            f"max_cost needs the price of {model.name}, which is not known: give it with "
+            "ChatModel(model, price=Price(input=…, output=…)), or bound max_tokens instead"
+        )
 
 
 def _fingerprint(tools: Mapping[str, BoundTool], policy: Policy, wanted: Requirements) -> str:

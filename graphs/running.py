@@ -19,8 +19,10 @@ from langgraph.types import StateSnapshot
 from interlock.graphs.entry import entry_of, strayed, suspicious
 from interlock.graphs.events import Event, Follower, OnEvent
 from interlock.graphs.inspecting import INSIDE, inspect
-from interlock.graphs.loop import Loop, deps_of
+from interlock.graphs.loop import SUPER_STEPS_PER_STEP, Loop, deps_of
+from interlock.graphs.reopening import REOPENED_BEHIND, reopened
 from interlock.nodes.deps import Deps
+from interlock.policies.budget import Grant
 from interlock.policies.errors import (
     BadDecision,
     BadLoop,
@@ -89,18 +91,21 @@ def resume(
     decision: HumanDecision | None = None,
     *,
     approval_id: str | None = None,
+    add: Grant | None = None,
     on_event: OnEvent | None = None,
 ) -> Run:
-    """Go on with a run: with a person's decision, or after a crash without one.
+    """Go on with a run: with a person's decision, with more room, or after a crash without either.
 
     A run that waits for a person stays waiting when no decision is given.
 
     Args:
         decision: the answer to the open question.
         approval_id: the question that the decision is for; needed when several are open.
+        add: what is added to the bounds of a run that a limit has stopped.
 
     Raises:
         UnknownRun, RunFinished, RunBusy: there is nothing to resume, or another process drives the run.
+        BadGrant: what is added does not lift the limit that stopped the run, or no limit did.
         LoopChanged: the run was started by another loop.
         NothingToDecide: a decision was given but nothing is asked.
         BadDecision: the decision does not fit the question; nothing was recorded.
@@ -108,8 +113,13 @@ def resume(
         LoopBroken: the graph stopped without an outcome and without a question.
     """
     deps = deps_of(loop)
-    row = _resumable(loop, deps, run_id, decision)
+    _resumable(loop, deps, run_id, decision, add)
     with deps.store.runs.lease(run_id):
+        row = _resumable(loop, deps, run_id, decision, add)  # another process may have ended it meanwhile
+        if add is not None:
+            update = reopened(loop.get_state(_config(run_id)), row, decision, add)
+            loop.update_state(_config(run_id), update, as_node=REOPENED_BEHIND)
+            deps.store.runs.reopen(run_id, _now(deps))
         snapshot = _taken_up(loop, run_id)
         entry = entry_of(snapshot, deps, row, decision, approval_id)
         if entry is None:
@@ -123,12 +133,18 @@ async def aresume(
     decision: HumanDecision | None = None,
     *,
     approval_id: str | None = None,
+    add: Grant | None = None,
     on_event: OnEvent | None = None,
 ) -> Run:
     """`resume` for a running event loop."""
     deps = deps_of(loop)
-    row = _resumable(loop, deps, run_id, decision)
+    _resumable(loop, deps, run_id, decision, add)
     with deps.store.runs.lease(run_id):
+        row = _resumable(loop, deps, run_id, decision, add)
+        if add is not None:
+            update = reopened(await loop.aget_state(_config(run_id)), row, decision, add)
+            await loop.aupdate_state(_config(run_id), update, as_node=REOPENED_BEHIND)
+            deps.store.runs.reopen(run_id, _now(deps))
         snapshot = await _ataken_up(loop, run_id)
         entry = entry_of(snapshot, deps, row, decision, approval_id)
         if entry is None:
@@ -154,7 +170,9 @@ def _create(
     return run_id
 
 
-def _resumable(loop: Loop, deps: Deps, run_id: str, decision: HumanDecision | None) -> RunRow:
+def _resumable(
+    loop: Loop, deps: Deps, run_id: str, decision: HumanDecision | None, add: Grant | None
+) -> RunRow:
     if decision is not None and not isinstance(decision, HumanDecision):
         raise BadDecision(
             f"a decision is a HumanDecision, not {type(decision).__name__}; nothing was recorded"
@@ -163,7 +181,7 @@ def _resumable(loop: Loop, deps: Deps, run_id: str, decision: HumanDecision | No
         parent = run_id.partition(INSIDE)[0]
         raise BadLoop(f"run {run_id} is inside a larger graph: resume the parent's thread, {parent}")
     row = deps.store.runs.get(run_id)
-    if row.outcome is not None:
+    if row.outcome is not None and add is None:
         raise RunFinished(f"run {run_id} ended: {row.outcome.status}, {row.outcome.reason}")
     if row.fingerprint != deps.fingerprint:
         raise LoopChanged(
@@ -201,7 +219,9 @@ def _drive(
 ) -> Run:
     follower = Follower(run_id, on_event, known or {})
     with _named_errors(run_id):
-        for update in loop.stream(entry, _config(run_id), stream_mode="updates", durability="sync"):
+        for update in loop.stream(
+            entry, _wide(loop, run_id, known), stream_mode="updates", durability="sync"
+        ):
             follower.take(update)
         return _where(follower, run_id) or _found(loop.get_state(_config(run_id)), run_id)
 
@@ -212,7 +232,7 @@ async def _adrive(
     follower = Follower(run_id, on_event, known or {})
     with _named_errors(run_id):
         stream: AsyncIterator[Any] = loop.astream(
-            entry, _config(run_id), stream_mode="updates", durability="sync"
+            entry, _wide(loop, run_id, known), stream_mode="updates", durability="sync"
         )
         async with aclosing(stream) as updates:  # type: ignore[type-var]
             async for update in updates:
@@ -260,6 +280,13 @@ def _named_errors(run_id: str) -> Generator[None]:
 
 def _config(run_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": run_id}}
+
+
+def _wide(loop: Loop, run_id: str, known: Mapping[str, Any] | None) -> RunnableConfig:
+    """The configuration of a run, with LangGraph's limit above what people added to ours."""
+    granted = ((known or {}).get("control") or {}).get("granted") or {}
+    own = (loop.config or {}).get("recursion_limit", 25)
+    return {**_config(run_id), "recursion_limit": own + SUPER_STEPS_PER_STEP * granted.get("steps", 0)}
 
 
 def _now(deps: Deps) -> str:

@@ -27,16 +27,19 @@ async def preview_of(tool: BoundTool, arguments: dict[str, Any], deps: Deps) -> 
 
 
 async def reconciled(
-    tool: BoundTool, ticket: Ticket, deps: Deps
+    tool: BoundTool, ticket: Ticket, arguments: dict[str, Any], deps: Deps
 ) -> tuple[Literal["happened", "absent", "unknown"], Called]:
     """Ask the world whether an action happened, by the contract's `reconcile`.
 
     The tool is called with the idempotency key and those of the action's arguments that it takes.
     `not_found`, null, false and empty results say that it did not happen; any other value is what came of it.
+
+    Args:
+        arguments: the action's arguments with their secrets.
     """
     if tool.contract.reconcile is None:
         return "unknown", Called("unknown_outcome")
-    known = {**ticket.arguments, "idempotency_key": ticket.idempotency_key}
+    known = {**arguments, "idempotency_key": ticket.idempotency_key}
     called = await _read(deps.tools[tool.contract.reconcile], known, deps)
     if called.status == "not_found" or (called.status == "ok" and called.value in (None, False, "", [], {})):
         return "absent", called

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from langgraph.types import interrupt
@@ -11,21 +11,21 @@ from interlock.nodes.answers import answer_schema, decision_of
 from interlock.nodes.asides import preview_of
 from interlock.nodes.deps import Deps
 from interlock.nodes.judging import clear_arguments, judged, ticket_for
+from interlock.nodes.posing import approval_question, doubt_question, late_result, question_of
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.asking import (
+    STUCK_CHOICE,
     Settlement,
-    approval_id,
     settle_doubt,
     settle_stuck,
     settled,
 )
-from interlock.policies.canonical import action_digest
 from interlock.policies.errors import AlreadyDecided, LoopBroken, UnknownApproval
 from interlock.policies.limits import before_action
+from interlock.policies.outcomes import Reason
 from interlock.policies.outside import provenance_of
 from interlock.policies.proposals import Ask, Delegate, RequestApproval, ToolCall
-from interlock.policies.questions import Approval, Question, QuestionKind
-from interlock.policies.rules import Action
+from interlock.policies.questions import Approval, Question
 from interlock.policies.steps import Settled
 from interlock.policies.verdicts import Allow, Deny, NeedsApproval, Verdict
 
@@ -53,7 +53,7 @@ async def authorize(state: State, deps: Deps) -> Update:
 
 async def _ended(visit: Visit, deps: Deps) -> Settlement | None:
     """The denial of a run that was cancelled or has reached a limit; its open question is abandoned."""
-    stop = await cancelled(visit, deps) or before_action(visit.control, deps.budget)
+    stop = await cancelled(visit, deps) or _beyond(visit, deps)
     if not stop:
         return None
     question = await _plan(visit, deps)
@@ -61,25 +61,38 @@ async def _ended(visit: Visit, deps: Deps) -> Settlement | None:
         known = await deps.io(deps.store.approvals.get, question.approval_id)
         if known is not None and known.status == "pending":
             await deps.io(deps.store.approvals.close, question.approval_id, "abandoned", iso(deps))
-    if visit.control.doubt or visit.control.stuck:
+    if visit.control.stuck:
+        return Settlement({}, {"stuck_by": None, "limit": None, **stop})
+    if visit.control.doubt:
         return Settlement({}, {"doubt": False, **stop})
     return Settlement({"verdict": Deny(rule=str(stop["stop"]), reason=str(stop["stop_detail"]))}, stop)
+
+
+def _beyond(visit: Visit, deps: Deps) -> dict[str, Any]:
+    """The changes that end a run whose bounds do not allow this step's action."""
+    decision = visit.step_record().decision
+    name = getattr(decision.proposal, "tool", "") if decision else ""
+    tool = None if visit.control.stuck else deps.tools.get(name)  # a stuck run has looked at its action
+    contract = tool.contract if tool else None
+    return before_action(visit.control, visit.bounds(deps), deps.clock.now(), name, contract)
 
 
 async def _plan(visit: Visit, deps: Deps) -> Settlement | Question:
     """What can be settled without a person, or the question to ask."""
     record = visit.step_record()
     if visit.control.doubt:
-        return await _doubt_question(visit, deps)
+        return await doubt_question(visit, deps)
     if visit.control.stuck:
-        return _question(visit, deps, "stuck", "stuck", {}, "no_progress", visit.control.stop_detail)
+        rule = (visit.control.stuck_by or Reason.NO_PROGRESS).value
+        text = visit.control.stop_detail + STUCK_CHOICE
+        return question_of(visit, deps, "stuck", "stuck", {}, rule, text)
     if record.decision is None:
         raise LoopBroken(f"authorize was entered in step {record.step}, which has no decision")
     match record.decision.proposal:
         case ToolCall() | RequestApproval() as proposal:
             return await _judge(proposal, visit, deps)
         case Ask(question=text):
-            return _question(visit, deps, "ask", "ask", {"question": text}, "missing_information", text)
+            return question_of(visit, deps, "ask", "ask", {"question": text}, "missing_information", text)
         case Delegate(delegate=name):
             return _denied("unknown_delegate", f"this loop has no delegate {name!r}")
         case other:
@@ -102,71 +115,10 @@ async def _judge(proposal: ToolCall | RequestApproval, visit: Visit, deps: Deps)
             )
         case NeedsApproval() as verdict:
             wish = proposal.reason if isinstance(proposal, RequestApproval) else ""
-            question = _approval_question(found.action, found.digest, verdict, wish, visit, deps)
+            question = approval_question(found.action, found.digest, verdict, wish, visit, deps)
             return question.model_copy(update={"provenance": provenance_of(found.origins)})
         case verdict:
             return Settlement({"verdict": verdict})
-
-
-def _approval_question(
-    action: Action, digest: str, verdict: NeedsApproval, wish: str, visit: Visit, deps: Deps
-) -> Question:
-    text = f"{verdict.reason}. {wish}".strip()
-    shown = deps.tools[action.tool].redacted(action.arguments)
-    question = _question(visit, deps, "approval", action.tool, shown, verdict.rule, text, digest)
-    changes: dict[str, Any] = {"approvers": verdict.approvers}
-    if verdict.expires_s is not None and verdict.expires_s < deps.approval_ttl_s:
-        changes["expires_at"] = (deps.clock.now() + timedelta(seconds=verdict.expires_s)).isoformat()
-    return question.model_copy(update=changes)
-
-
-def _question(
-    visit: Visit,
-    deps: Deps,
-    kind: QuestionKind,
-    tool: str,
-    arguments: dict[str, Any],
-    rule: str,
-    text: str,
-    digest: str | None = None,
-) -> Question:
-    now = deps.clock.now()
-    digest = digest or action_digest(tool, arguments, "", deps.policy.version)
-    bound = deps.tools.get(tool)
-    return Question(
-        approval_id=approval_id(visit.control, kind, digest),
-        run_id=visit.control.run_id,
-        step=visit.control.step,
-        kind=kind,
-        tool=tool,
-        arguments=arguments,
-        digest=digest,
-        risk=bound.contract.effect if bound and kind in ("approval", "in_doubt") else kind,
-        rule=rule,
-        text=text,
-        created_at=now.isoformat(),
-        expires_at=(now + timedelta(seconds=deps.approval_ttl_s)).isoformat(),
-    )
-
-
-async def _doubt_question(visit: Visit, deps: Deps) -> Question:
-    ticket = visit.step_record().ticket
-    if ticket is None:
-        raise LoopBroken(f"step {visit.control.step} has an effect in doubt but no ticket")
-    late = await _late_result(ticket.idempotency_key, visit, deps)
-    known = f" Later the call answered: {late}." if late else ""
-    text = (
-        f"{ticket.tool} was started and nobody knows whether it happened.{known} "
-        "Respond with its result if it happened, approve to run it if it did not, reject to stop"
-    )
-    return _question(
-        visit, deps, "in_doubt", ticket.tool, ticket.arguments, "unknown_effect", text, ticket.digest
-    )
-
-
-async def _late_result(key: str, visit: Visit, deps: Deps) -> str | None:
-    effects = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
-    return next((row.late_result for row in effects if row.key == key), None)
 
 
 async def _replaced(question: Question, deps: Deps) -> Settlement | None:
@@ -180,7 +132,7 @@ async def _replaced(question: Question, deps: Deps) -> Settlement | None:
         for one in asked
         if one.question.step == question.step
         and one.question.kind == question.kind
-        and one.question.approval_id != question.approval_id
+        and (one.question.approval_id, one.question.digest) != (question.approval_id, question.digest)
         and (one.status == "pending" or question.kind == "approval")
     ]
     for one in other:
@@ -267,7 +219,7 @@ async def _settle_doubt(approval: Approval, answers: list[Settled], visit: Visit
         raise LoopBroken(f"step {visit.control.step} has an effect in doubt but no ticket")
     word, settlement = settle_doubt(approval, answers)
     if word == "clear":
-        late = await _late_result(ticket.idempotency_key, visit, deps)
+        late = await late_result(ticket.idempotency_key, visit, deps)
         if not late or late in approval.question.text:  # else the person did not know: execute asks again
             await deps.io(deps.store.ledger.clear, ticket.idempotency_key, iso(deps))
         ticket = ticket.model_copy(update={"expires_at": approval.question.expires_at})

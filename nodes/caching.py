@@ -28,6 +28,12 @@ class ByRun(Generic[T]):
             self.drop(next(iter(self._runs)))
         return steps
 
+    def forget(self, run_id: str, step: int) -> None:
+        """Forget a run's values of this step and of later ones: what comes now may be a branch of its own."""
+        known = self.of(run_id)
+        for later in [one for one in known if one >= step]:
+            del known[later]
+
     def drop(self, run_id: str) -> None:
         """Forget a run."""
         self._runs.pop(run_id, None)

@@ -9,13 +9,12 @@ from typing import Literal
 from pydantic import BaseModel
 
 from interlock.nodes.caching import ByRun
-from interlock.nodes.ports import IO, Clock, Ids, Ports
+from interlock.nodes.ports import IO, Clock, Ids, ModelCall, Ports
 from interlock.nodes.tools import BoundTool
 from interlock.policies.budget import Budget
 from interlock.policies.prompt import Prompt
 from interlock.policies.provenance import Content
 from interlock.policies.record import JsonValue
-from interlock.policies.replies import Reply
 from interlock.policies.rules import Policy
 from interlock.policies.verifiers import Verifier
 
@@ -28,10 +27,8 @@ OnStuck = Literal["stop", "ask"]
 class Deps:
     """Dependencies of one loop."""
 
-    decide: Callable[[Prompt], Reply | Awaitable[Reply]]
-    """One model call. Never raises for what the model or its server does: that is in the reply."""
-    adecide: Callable[[Prompt], Reply | Awaitable[Reply]]
-    """The same for the async graph."""
+    prepare: Callable[[Prompt], ModelCall]
+    """One model call, ready to be made."""
     tools: Mapping[str, BoundTool]
     policy: Policy
     budget: Budget

@@ -6,16 +6,18 @@ from datetime import datetime
 from typing import Any
 
 from interlock.nodes.asides import reconciled
-from interlock.nodes.calling import Call, Called, call_tool
+from interlock.nodes.calling import Call, Called, call_tool, under_way
 from interlock.nodes.deps import Deps
 from interlock.nodes.judging import clear_arguments, judged
+from interlock.nodes.polling import waited
 from interlock.nodes.tools import BoundTool
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.asking import idempotency_key
 from interlock.policies.canonical import action_digest
 from interlock.policies.effects import EffectRow
-from interlock.policies.limits import before_tool
+from interlock.policies.limits import before_tool, seconds_left
 from interlock.policies.observations import ToolResult
+from interlock.policies.polling import looked
 from interlock.policies.tickets import Ticket
 from interlock.policies.verdicts import Allow, NeedsApproval
 
@@ -35,13 +37,17 @@ async def execute(state: State, deps: Deps) -> Update:
         return _refused(visit, deps, "there is no ticket for this action")
     arguments = clear_arguments(ticket.arguments, visit, deps)
     if refusal := await _refusal(ticket, arguments, visit, deps):
-        return _refused(visit, deps, refusal)
+        return await _begun(ticket, visit, deps) or _refused(visit, deps, refusal)
     tool = deps.tools[ticket.tool]
-    stop = await cancelled(visit, deps) or before_tool(visit.control, deps.budget, ticket.tool, tool.contract)
+    bounds, now = visit.bounds(deps), deps.clock.now()
+    stop = await cancelled(visit, deps) or before_tool(visit.control, bounds, now, ticket.tool, tool.contract)
+    stop = stop or await waited(tool, ticket, visit, deps)
     if stop and not visit.control.doubt:
         return _refused(visit, deps, f"not run: {stop['stop_detail']}", **stop)
     if not tool.mutates:
-        return await _finished(visit, deps, ticket, *await _attempts(Call(tool, arguments), deps))
+        left = seconds_left(visit.control, bounds, now) - (deps.clock.monotonic() - visit.began)
+        call = Call(tool, arguments, within_s=max(0.001, left))
+        return await _finished(visit, deps, ticket, *await _attempts(call, deps))
     return await _effect(tool, ticket, visit, deps)
 
 
@@ -68,6 +74,17 @@ async def _refusal(ticket: Ticket, arguments: dict[str, Any], visit: Visit, deps
             return await _unapproved(ticket, visit, deps)
         case _:
             return f"rule {verdict.rule}: {verdict.reason}"
+
+
+async def _begun(ticket: Ticket, visit: Visit, deps: Deps) -> Update | None:
+    """For an action that may not run now, but was begun before: its result, or the doubt about it."""
+    rows = await deps.io(deps.store.ledger.of_action, visit.control.run_id, ticket.digest)
+    known = next((row for row in rows if row.key == ticket.idempotency_key), None)
+    if known is None or known.state == "cleared":
+        return None
+    if known.state == "done" and known.result is not None:
+        return _left(visit, deps, ticket, known.result.model_copy(update={"recorded": True}))
+    return await _doubtful(ticket, visit, deps)
 
 
 async def _expired(ticket: Ticket, visit: Visit, deps: Deps) -> bool:
@@ -99,24 +116,24 @@ async def _unapproved(ticket: Ticket, visit: Visit, deps: Deps) -> str | None:
 async def _effect(tool: BoundTool, ticket: Ticket, visit: Visit, deps: Deps) -> Update:
     """An action that changes something: written ahead, run once, and never blindly a second time."""
     ledger, key = deps.store.ledger, ticket.idempotency_key
+    arguments = clear_arguments(ticket.arguments, visit, deps)
+    await deps.io(deps.store.runs.get, visit.control.run_id)  # another store knows nothing of what was begun
     known = await deps.io(ledger.begin, _intent(ticket, visit, deps))
     if known is not None and known.state == "done" and known.result is not None:
         return _left(visit, deps, ticket, known.result.model_copy(update={"recorded": True}))
     if known is not None:
         if not tool.contract.idempotent:
-            word, found = await reconciled(tool, ticket, deps)
+            word, found = await reconciled(tool, ticket, arguments, deps)
             if word == "happened":
                 return await _finished(visit, deps, ticket, found, 0)
-            if word == "unknown":
+            if word == "unknown" or under_way(key):  # "absent" is no proof while the call may still land
                 return await _doubtful(ticket, visit, deps)
         await deps.io(ledger.retry, key, iso(deps))
-    call = Call(
-        tool, clear_arguments(ticket.arguments, visit, deps), key, late=lambda text: _late(key, text, deps)
-    )
+    call = Call(tool, arguments, key, late=lambda text: _late(key, text, deps))
     called, attempts = await _attempts(call, deps)
     if called.status != "unknown_outcome":
         return await _finished(visit, deps, ticket, called, attempts)
-    word, found = await reconciled(tool, ticket, deps)
+    word, found = await reconciled(tool, ticket, arguments, deps)
     if word == "happened":
         return await _finished(visit, deps, ticket, found, attempts)
     return await _doubtful(ticket, visit, deps)  # "absent" is no proof: the call may still land
@@ -131,6 +148,8 @@ async def _doubtful(ticket: Ticket, visit: Visit, deps: Deps) -> Update:
 async def _attempts(call: Call, deps: Deps) -> tuple[Called, int]:
     """The call, repeated while that is safe: reads and idempotent actions, on errors that may pass."""
     contract = call.tool.contract
+    if contract.poll is not None:  # the next poll is the second attempt, spaced as the contract says
+        return await call_tool(call, deps), 1
     safe = not call.tool.mutates or (contract.idempotent and contract.reconcile is None)
     called = await call_tool(call, deps)
     attempts = 1
@@ -143,10 +162,13 @@ async def _attempts(call: Call, deps: Deps) -> tuple[Called, int]:
 
 async def _finished(visit: Visit, deps: Deps, ticket: Ticket, called: Called, attempts: int) -> Update:
     """Store the raw value, complete the ledger's row where there is one, and leave with the result."""
-    ref, size = None, 0
+    poll, ref, size = deps.tools[ticket.tool].contract.poll, None, 0
+    polled = looked(poll, called.status, called.value, iso(deps)) if poll else None
     if called.status == "ok":
         ref, size = await deps.io(deps.store.payloads.put, called.value)
-    result = ToolResult(status=called.status, raw_ref=ref, error=called.error, size=size, attempts=attempts)
+    result = ToolResult(
+        status=called.status, raw_ref=ref, error=called.error, size=size, attempts=attempts, polled=polled
+    )
     if deps.tools[ticket.tool].mutates:
         summary = called.error or _in_short(called.value)
         await deps.io(deps.store.ledger.finish, ticket.idempotency_key, result, summary, iso(deps))

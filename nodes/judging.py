@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.nodes.deps import Deps
+from interlock.nodes.polling import poll_verdicts
 from interlock.nodes.sources import origins_of, outside_was_read
 from interlock.nodes.visit import Visit
 from interlock.nodes.workers import in_thread
 from interlock.policies.asking import idempotency_key
 from interlock.policies.canonical import ArgumentsError, action_digest
 from interlock.policies.effects import repeated_effect
+from interlock.policies.hiding import without
 from interlock.policies.outside import by_provenance
 from interlock.policies.provenance import Origin
 from interlock.policies.questions import Approval
@@ -51,10 +54,11 @@ async def judged(
     try:
         canonical = bound.validate(arguments)
     except ArgumentsError as error:
-        return Judged(Deny(rule="arguments", reason=str(error)))
+        told = without(str(error), bound.secrets_in(arguments))
+        return Judged(Deny(rule="arguments", reason=told))
     action = Action(tool, canonical, bound.contract, requested=requested)
     digest = action_digest(tool, canonical, bound.schema_hash, deps.policy.version)
-    verdicts = [judge(action, deps.policy, _in_time)]
+    verdicts = [judge(action, deps.policy, _in_time), *poll_verdicts(bound, digest, visit)]
     origins: dict[str, Origin] = {}
     if bound.mutates:
         outside = outside_was_read(visit, deps)
@@ -65,7 +69,9 @@ async def judged(
         done = await deps.io(deps.store.ledger.of_action, visit.control.run_id, digest)
         if again := repeated_effect(done, digest, visit.control.step):
             verdicts.append(again)
-    return Judged(strictest(verdicts) or _nothing(), action, digest, origins)
+    verdict = strictest(verdicts) or _nothing()
+    told = without(verdict.reason, bound.secrets_in(canonical))
+    return Judged(verdict.model_copy(update={"reason": told}), action, digest, origins)
 
 
 def clear_arguments(saved: dict[str, Any], visit: Visit, deps: Deps) -> dict[str, Any]:
@@ -93,8 +99,16 @@ def _in_time(rule: Rule, action: Action) -> Verdict | None:
     """Ask one rule, for at most RULE_SECONDS. Raises TimeoutError, which denies."""
     if rule.__module__.startswith("interlock.policies."):
         return call(rule, action)
-    given: Verdict | None = in_thread(lambda: call(rule, action)).result(timeout=RULE_SECONDS)
+    given: Verdict | None = in_thread(lambda: _kept_in(rule, action)).result(timeout=RULE_SECONDS)
     return given
+
+
+def _kept_in(rule: Rule, action: Action) -> Verdict | None:
+    """A rule may not end the process, nor cancel what waits for it: an attempt is a failure of the rule."""
+    try:
+        return call(rule, action)
+    except (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError) as error:
+        raise RuntimeError(f"it raised {type(error).__name__}: {error}") from error
 
 
 def _nothing() -> Verdict:

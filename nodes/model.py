@@ -6,20 +6,19 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
-from langgraph.errors import GraphBubbleUp
-from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
+from interlock.nodes.attempts import Patience, Prepared
 from interlock.nodes.clients import prepared
+from interlock.nodes.pricing import cost_from
 from interlock.nodes.protocols.base import WireProtocol, invalid
 from interlock.nodes.protocols.plain_json import PlainJson
 from interlock.nodes.protocols.reading import (
-    characters,
     cut_off,
     estimate,
     provider_of,
@@ -29,36 +28,20 @@ from interlock.nodes.protocols.reading import (
 )
 from interlock.nodes.protocols.rendering import Renderer
 from interlock.nodes.protocols.tools import ToolCalling
-from interlock.nodes.retries import charged, is_transport_fault, wait_for
+from interlock.nodes.retries import OutOfTime, charged
 from interlock.policies.controls import check_names
 from interlock.policies.errors import BadLoop
+from interlock.policies.prices import Price
 from interlock.policies.prompt import Prompt, ToolCard
-from interlock.policies.replies import ModelFailure, Reply, Tokens
+from interlock.policies.replies import ModelFailure, Reply, Room, Tokens
 from interlock.policies.text import bounded, visible
 
-__all__ = ["ChatModel", "ProtocolName"]
+__all__ = ["ChatModel", "Prepared", "ProtocolName"]
 
 ProtocolName = Literal["tools", "json_schema", "json"]
 PROTOCOLS: dict[str, Callable[[], WireProtocol]] = {"tools": ToolCalling, "json": PlainJson}
 FAILURE_LIMIT = 2000
-
-
-@dataclass(slots=True)
-class _Call:
-    """One call that is being made."""
-
-    messages: list[BaseMessage]
-    runnable: Runnable[Any, Any]
-    tools: Sequence[ToolCard]
-    failed: list[BaseException] = field(default_factory=list[BaseException])
-    """Faults of the attempts so far."""
-
-    def characters(self) -> int:
-        """Characters of the prompt, tools included."""
-        schemas = sum(
-            len(card.description) + len(json.dumps(card.schema, default=str)) for card in self.tools
-        )
-        return characters(self.messages) + schemas
+FREE = Price(input=Decimal(0), output=Decimal(0))
 
 
 class ChatModel:
@@ -67,6 +50,8 @@ class ChatModel:
     Args:
         model: any chat model. It is copied; the copy neither streams nor retries on its own.
         protocol: how decisions are asked for; by default `tools` when the model can bind tools, else `json`.
+        price: what its calls cost, in place of the table of genai-prices. A model with an attribute
+            `costs_nothing = True` is free where nobody names a price.
         attempts: calls at most for one decision, at least 1. Only transport faults are tried again.
         max_wait_s: longest wait between two attempts, seconds, also where a server asks for more.
         sleep, asleep: how to wait, for tests.
@@ -80,6 +65,7 @@ class ChatModel:
         model: BaseChatModel,
         protocol: ProtocolName | None = None,
         *,
+        price: Price | None = None,
         attempts: int = 3,
         max_wait_s: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
@@ -90,10 +76,10 @@ class ChatModel:
         self._model = prepared(model)
         self._protocol = _protocol(model, protocol)
         self._renderer = Renderer(self._protocol)
-        self._attempts, self._max_wait_s = attempts, max_wait_s
-        self._sleep, self._asleep = sleep, asleep
+        self._patience = Patience(attempts, max_wait_s, sleep, asleep)
         self._cap = _cap(model)
-        self._bound: tuple[list[ToolCard], Runnable[Any, Any]] | None = None
+        self._price = price or (FREE if getattr(model, "costs_nothing", False) else None)
+        self._bound: tuple[list[ToolCard], Runnable[Any, Any], int] | None = None
 
     @property
     def protocol(self) -> str:
@@ -106,99 +92,91 @@ class ChatModel:
         named = (getattr(self._model, field, None) for field in ("model_name", "model", "name"))
         return next((str(name) for name in named if name), type(self._model).__name__)
 
-    def decide(self, prompt: Prompt) -> Reply:
-        """One decision. What the model or its server does wrong is in the reply, never raised.
+    @property
+    def priced(self) -> bool:
+        """True when it is known what the model's calls cost."""
+        return self._cost(Tokens(input=1, output=1)) is not None
+
+    def _cost(self, tokens: Tokens, answered: str = "") -> Decimal | None:
+        return cost_from(self._price, (answered, self.name), tokens)
+
+    def _told(self, call: Prepared, tokens: Tokens, answered: str = "") -> dict[str, Any]:
+        """What every reply says of the call."""
+        return {
+            "tokens": tokens,
+            "cost": self._cost(tokens, answered),
+            "model": answered or self.name,
+            "protocol": self.protocol,
+            "attempts": len(call.failed) + 1,
+            "context": call.context,
+        }
+
+    def prepare(self, prompt: Prompt) -> Prepared:
+        """The call that this prompt comes to, not yet made.
 
         Raises:
             BadLoop: a tool has the name of a control proposal.
         """
-        call = self._call(prompt)
-        retrying = Retrying(sleep=self._sleep, **self._bounds(call))
-        try:
-            message: Any = retrying(call.runnable.invoke, call.messages)
-        except GraphBubbleUp:
-            raise
-        except Exception as error:
-            return self._failed(error, call)
-        return self._reply(message, call)
+        runnable, tool_characters = self._runnable(prompt.tools)
+        rendered = self._renderer.render(prompt)
+        return Prepared(
+            messages=rendered.messages,
+            context=rendered.context(),
+            runnable=runnable,
+            tools=prompt.tools,
+            tool_characters=tool_characters,
+            cost=self._cost,
+            cap=self._cap,
+            patience=self._patience,
+            read=self._reply,
+            fail=self._failed,
+        )
+
+    def decide(self, prompt: Prompt) -> Reply:
+        """One decision, without a bound on time and tokens."""
+        return self.prepare(prompt).decide(Room())
 
     async def adecide(self, prompt: Prompt) -> Reply:
         """`decide` for a running event loop."""
-        call = self._call(prompt)
-        retrying = AsyncRetrying(sleep=self._asleep, **self._bounds(call))
-        try:
-            message: Any = await retrying(call.runnable.ainvoke, call.messages)
-        except GraphBubbleUp:
-            raise
-        except Exception as error:
-            return self._failed(error, call)
-        return self._reply(message, call)
+        return await self.prepare(prompt).adecide(Room())
 
-    def _call(self, prompt: Prompt) -> _Call:
-        return _Call(self._renderer.messages(prompt), self._runnable(prompt.tools), prompt.tools)
-
-    def _runnable(self, tools: Sequence[ToolCard]) -> Runnable[Any, Any]:
-        """The model with its tools bound, built anew only when the tools differ from the last ones."""
+    def _runnable(self, tools: Sequence[ToolCard]) -> tuple[Runnable[Any, Any], int]:
+        """The model with its tools bound, and their characters; anew only when the tools have changed."""
         bound = self._bound
         if bound is None or bound[0] != list(tools):
             check_names(card.name for card in tools)
-            bound = self._bound = (list(tools), self._protocol.bind(self._model, tools))
-        return bound[1]
+            size = sum(len(card.description) + len(json.dumps(card.schema, default=str)) for card in tools)
+            bound = self._bound = (list(tools), self._protocol.bind(self._model, tools), size)
+        return bound[1], bound[2]
 
-    def _bounds(self, call: _Call) -> dict[str, Any]:
-        def failed(state: RetryCallState) -> None:
-            error = state.outcome.exception() if state.outcome else None
-            if error is not None:
-                call.failed.append(error)
-
-        def wait(state: RetryCallState) -> float:
-            return wait_for(state, self._max_wait_s)
-
-        return {
-            "stop": stop_after_attempt(self._attempts),
-            "retry": retry_if_exception(is_transport_fault),
-            "wait": wait,
-            "before_sleep": failed,
-            "reraise": True,
-        }
-
-    def _failed(self, error: Exception, call: _Call) -> Reply:
+    def _failed(self, error: Exception, call: Prepared) -> Reply:
         call.failed.append(error)
+        told: dict[str, Any] = {**self._told(call, _spent(call, None)), "attempts": len(call.failed)}
         tries = f" after {len(call.failed)} attempts" if len(call.failed) > 1 else ""
         return Reply(
-            failure=_failure("model_error", f"the model call failed{tries}: {_named(error)}"),
-            tokens=_spent(call, None),
-            model=self.name,
-            protocol=self.protocol,
-            attempts=len(call.failed),
+            failure=_failure(
+                "time_limit" if isinstance(error, OutOfTime) else "model_error",
+                f"the model call failed{tries}: {_named(error)}",
+            ),
+            **told,
         )
 
-    def _reply(self, message: Any, call: _Call) -> Reply:
+    def _reply(self, message: Any, call: Prepared) -> Reply:
         """The reply as it was read; one of a shape that no server should send is an invalid decision."""
         try:
             return self._read(message, call)
         except (TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
             problem = invalid(f"the reply has a shape that cannot be read: {_named(error)}", "").invalid
-            return Reply(
-                invalid=problem,
-                tokens=_spent(call, None),
-                model=self.name,
-                protocol=self.protocol,
-                attempts=len(call.failed) + 1,
-            )
+            return Reply(invalid=problem, **self._told(call, _spent(call, None)))
 
-    def _read(self, message: Any, call: _Call) -> Reply:
+    def _read(self, message: Any, call: Prepared) -> Reply:
         if not isinstance(message, AIMessage):
             return self._failed(
                 TypeError(f"the model gave a {type(message).__name__}, not an AIMessage"), call
             )
-        common: dict[str, Any] = {
-            "tokens": _spent(call, tokens_of(message, call.characters)),
-            "model": visible(str(message.response_metadata.get("model_name") or self.name)),
-            "protocol": self.protocol,
-            "attempts": len(call.failed) + 1,
-            "provider": provider_of(message),
-        }
+        answered = visible(str(message.response_metadata.get("model_name") or ""))
+        common = self._told(call, _spent(call, tokens_of(message, call.characters)), answered)
+        common["provider"] = provider_of(message)
         if (refusal := refusal_of(message)) is not None:
             return Reply(failure=_failure("refused", f"the model refused: {refusal}"), **common)
         if cut_off(message, self._cap):
@@ -229,7 +207,7 @@ def _cap(model: BaseChatModel) -> int | None:
     return None
 
 
-def _spent(call: _Call, last: Tokens | None) -> Tokens:
+def _spent(call: Prepared, last: Tokens | None) -> Tokens:
     """Tokens of all attempts: failed ones that may have been charged count their prompt, estimated."""
     failed = sum(charged(error) for error in call.failed)
     known = last or Tokens()
@@ -239,7 +217,7 @@ def _spent(call: _Call, last: Tokens | None) -> Tokens:
     return known.model_copy(update={"input": known.input + lost, "estimated": True})
 
 
-def _failure(reason: Literal["model_error", "refused"], text: str) -> ModelFailure:
+def _failure(reason: Literal["model_error", "refused", "time_limit"], text: str) -> ModelFailure:
     """A failure in words that a store can hold and a terminal can show."""
     return ModelFailure(reason=reason, text=bounded(visible(text), FAILURE_LIMIT))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from interlock.nodes.deps import Deps
+from interlock.nodes.polling import poll_words
 from interlock.nodes.visit import State, Update, Visit, enter, iso
-from interlock.policies.facts import Fact
-from interlock.policies.limits import after_step
+from interlock.policies.facts import Fact, facts_of_step
+from interlock.policies.learning import learned
 from interlock.policies.normalizers import (
     facts_from,
     observe,
@@ -16,8 +17,9 @@ from interlock.policies.normalizers import (
     observe_invalid,
 )
 from interlock.policies.observations import Observation
-from interlock.policies.progress import repeats
+from interlock.policies.progress import Progress, progress_of, window_of
 from interlock.policies.steps import StepRecord, merge_steps
+from interlock.policies.stuck import after_step
 from interlock.policies.verdicts import Deny
 
 __all__ = ["keep_record", "normalize"]
@@ -28,23 +30,37 @@ async def normalize(state: State, deps: Deps) -> Update:
     visit = enter("normalize", state, deps)
     record = visit.step_record()
     if record.observation is not None:  # a person answered a stuck run: the step itself was looked at before
-        return visit.leave(deps, part={}, stuck=False)
+        update = visit.leave(deps, part={}, stuck=False)
+        return await _kept(update, learned([], record, iso(deps)), visit, deps)
     deps.vault.of(visit.control.run_id).pop(visit.control.step, None)
     observation, facts = await _look(record, visit, deps)
     if record.model.get("notes"):
         notes = "; ".join(str(note) for note in _list(record.model["notes"]))
         observation = observation.model_copy(update={"summary": f"{observation.summary}\n({notes})"})
-    steps = [*(visit.state.get("scratchpad") or ())[-20:]]
-    effects = {name for name, tool in deps.tools.items() if tool.mutates}
-    seen = repeats([*steps[:-1], {**steps[-1], "observation": observation.dump()}], effects=effects)
-    changes, warning = after_step(visit.control, deps.budget, observation, record.invalid is not None, seen)
-    if warning:
-        observation = observation.model_copy(update={"next_actions": [*observation.next_actions, warning]})
+    found = _progress(visit, deps, observation)
+    bounds, invalid = visit.bounds(deps), record.invalid is not None
+    changes, told = after_step(visit.control, bounds, observation, invalid, found, deps.on_stuck)
+    if told := [*poll_words(record, visit, deps), *told]:
+        observation = observation.model_copy(update={"next_actions": [*observation.next_actions, *told]})
     update = visit.leave(deps, part={"observation": observation}, **changes)
+    return await _kept(update, learned(facts, record, iso(deps)), visit, deps)
+
+
+async def _kept(update: Update, facts: list[Fact], visit: Visit, deps: Deps) -> Update:
     if facts:
-        update["facts"] = [fact.dump() for fact in facts]
+        update["facts"] = [fact.model_dump(mode="json", exclude_defaults=True) for fact in facts]
     await keep_record(visit, deps, update)
     return update
+
+
+def _progress(visit: Visit, deps: Deps, observation: Observation) -> Progress:
+    """What this step brought, compared with those behind a person's last advice."""
+    window = window_of(deps.budget)
+    steps = [*(visit.state.get("scratchpad") or ())[-window:]]
+    steps[-1] = {**steps[-1], "observation": observation.dump()}
+    counted = [step for step in steps if step["step"] >= visit.control.fresh_from]
+    effects = {name for name, tool in deps.tools.items() if tool.mutates}
+    return progress_of(counted, effects=effects, window=window)
 
 
 async def keep_record(visit: Visit, deps: Deps, update: Update) -> None:
@@ -52,7 +68,9 @@ async def keep_record(visit: Visit, deps: Deps, update: Update) -> None:
     steps = visit.state.get("scratchpad") or []
     merged = merge_steps(steps[-1:], [update.get("scratchpad") or []])
     if merged:
-        await deps.io(deps.store.traces.record, visit.control.run_id, merged[-1]["step"], merged[-1])
+        facts = facts_of_step(merged[-1]["step"], visit.state.get("facts") or {}, update.get("facts") or [])
+        last = {**merged[-1], **({"facts": facts} if facts else {})}
+        await deps.io(deps.store.traces.record, visit.control.run_id, last["step"], last)
 
 
 async def _look(record: StepRecord, visit: Visit, deps: Deps) -> tuple[Observation, list[Fact]]:

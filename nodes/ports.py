@@ -15,11 +15,12 @@ from interlock.policies.effects import EffectRow
 from interlock.policies.observations import ToolResult
 from interlock.policies.outcomes import Outcome
 from interlock.policies.questions import Approval, HumanDecision, Question
+from interlock.policies.replies import Expected, Reply, Room
 from interlock.policies.runs import RunRow
 
 T = TypeVar("T")
 
-__all__ = ["IO", "Approvals", "Clock", "Ids", "Ledger", "Payloads", "Ports", "Runs", "Traces"]
+__all__ = ["IO", "Approvals", "Clock", "Ids", "Ledger", "ModelCall", "Payloads", "Ports", "Runs", "Traces"]
 
 
 class IO(Protocol):
@@ -45,6 +46,22 @@ class Ids(Protocol):
 
     def __call__(self) -> str:
         """A new identifier, unique in the store."""
+        ...
+
+
+class ModelCall(Protocol):
+    """One model call, rendered and ready to be made. Never raises for what the model or its server does."""
+
+    def expected(self) -> Expected:
+        """What one attempt will take, on the safe side."""
+        ...
+
+    def decide(self, room: Room) -> Reply:
+        """Make the call; a failure is in the reply."""
+        ...
+
+    async def adecide(self, room: Room) -> Reply:
+        """The same for the async graph."""
         ...
 
 
@@ -75,6 +92,10 @@ class Runs(Protocol):
 
     def cancel_requested(self, run_id: str) -> bool:
         """True when somebody asked for the run's end."""
+        ...
+
+    def reopen(self, run_id: str, at: str) -> None:
+        """Take the outcome of a run back, because its bounds were raised."""
         ...
 
     def finish(self, run_id: str, outcome: Outcome, at: str) -> None:

@@ -7,13 +7,17 @@ from typing import Any
 
 from tenacity import RetryCallState
 
-__all__ = ["charged", "is_transport_fault", "wait_for"]
+__all__ = ["OutOfTime", "charged", "is_transport_fault", "wait_for"]
 
 FIRST_WAIT_S = 0.5
 _CONNECTION = frozenset({"APIConnectionError", "ConnectError", "TimeoutException", "TransportError"})
 """Base classes of the faults that providers' clients raise without a status."""
 _NEVER_SENT = frozenset({"ConnectError", "ConnectionRefusedError", "ConnectTimeout"})
 """Faults before the request left."""
+
+
+class OutOfTime(Exception):
+    """The model did not answer within the run's remaining time."""
 
 
 def is_transport_fault(error: BaseException) -> bool:
@@ -28,6 +32,8 @@ def is_transport_fault(error: BaseException) -> bool:
 
 def charged(error: BaseException) -> bool:
     """True when the provider may have done the work, and charge for it, before the call failed."""
+    if isinstance(error, OutOfTime):
+        return True
     if _status(error) == 429 or not is_transport_fault(error):
         return False
     return not any(type(cause).__name__ in _NEVER_SENT for cause in _causes(error))

@@ -10,12 +10,13 @@ from typing import Any, Literal, TypeVar, cast
 
 from jsonschema import Draft202012Validator
 from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from interlock.policies.canonical import ArgumentsError, canonical_json, check_bounds
 from interlock.policies.contracts import Contract
 from interlock.policies.errors import BadLoop
-from interlock.policies.redaction import REDACTED, redact
+from interlock.policies.hiding import secret_values, without_typed
+from interlock.policies.redaction import redact
 
 __all__ = ["BoundTool", "bind_tools", "contract"]
 
@@ -56,6 +57,8 @@ class BoundTool:
     """JSON schema of the arguments that the model may send, closed for tools that change something."""
     schema_hash: str
     """SHA-256 over name, description and schema."""
+    keeps_secrets: bool = False
+    """True when an argument, or a part of one, is a secret by its type (SecretStr, SecretBytes)."""
 
     @property
     def name(self) -> str:
@@ -79,7 +82,7 @@ class BoundTool:
         model = self.tool.tool_call_schema
         if isinstance(model, type) and issubclass(model, BaseModel):
             value = self._by_model(model, arguments)
-            if self.mutates and self._by_model(model, value) != value:
+            if self.mutates and not (self._by_model(model, value) == value == self._as_called(value)):
                 raise ArgumentsError(
                     f"the schema of {self.name} changes values each time it validates them, so what would "
                     "run is not what would be shown; its validators have to leave valid values alone"
@@ -98,7 +101,20 @@ class BoundTool:
             known = ", ".join(model.model_fields) or "none"
             raise ArgumentsError(f"{_problems(error)}; accepted arguments: {known}") from None
         dumped = checked.model_dump(mode="json", by_alias=True)
-        return {**dumped, **{name: arguments[name] for name in self.secrets() & arguments.keys()}}
+        return _revealed(checked.model_dump(by_alias=True), dumped) if self.keeps_secrets else dumped
+
+    def _as_called(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments after the validation of the call itself, which knows the injected ones as well."""
+        model, name = self.tool.args_schema, self.key_argument()
+        if name is None or not (isinstance(model, type) and issubclass(model, BaseModel)):
+            return arguments
+        try:
+            checked = model.model_validate({**arguments, name: "0" * 32})
+        except ValidationError:
+            return arguments  # the call itself will fail, before anything happens
+        dumped = checked.model_dump(mode="json", by_alias=True)
+        shown = _revealed(checked.model_dump(by_alias=True), dumped)
+        return {argument: shown[argument] for argument in arguments if argument in shown}
 
     def _by_schema(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if not self.mutates:
@@ -111,15 +127,14 @@ class BoundTool:
             raise ArgumentsError(f"{where}; accepted arguments: {known_names}")
         return arguments
 
-    def secrets(self) -> frozenset[str]:
-        """Arguments that are secrets by their type (pydantic's SecretStr and SecretBytes)."""
-        properties = self.schema.get("properties", {})
-        return frozenset(name for name, one in properties.items() if one.get("format") == "password")
-
     def redacted(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments as they may be saved and shown: without secrets, by type, name or shape."""
-        hidden = {name: REDACTED for name in self.secrets() & arguments.keys()}
-        return {**cast("dict[str, Any]", redact(arguments)), **hidden}
+        typed = without_typed(arguments, self.schema, self.schema) if self.keeps_secrets else arguments
+        return cast("dict[str, Any]", redact(typed))
+
+    def secrets_in(self, arguments: dict[str, Any]) -> tuple[str, ...]:
+        """The values among the arguments that are secrets, by type or name."""
+        return secret_values(arguments, self.redacted(arguments))
 
     def key_argument(self) -> str | None:
         """Name of the injected argument that takes the idempotency key, if the tool has one."""
@@ -182,7 +197,8 @@ def _bind(tool: BaseTool, made: Contract) -> BoundTool:
     if made.effect != "read":
         schema = _closed(schema)
     text = json.dumps([tool.name, tool.description, schema], sort_keys=True, default=str)
-    return BoundTool(tool, made, schema, hashlib.sha256(text.encode()).hexdigest())
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return BoundTool(tool, made, schema, digest, keeps_secrets='"format": "password"' in text)
 
 
 def _json_schema(model: type[Any]) -> dict[str, Any]:
@@ -203,6 +219,23 @@ def _closed(schema: Any) -> Any:
     return schema
 
 
+def _revealed(kept: Any, dumped: Any) -> Any:
+    """The dumped arguments with their secrets in clear, which pydantic writes as asterisks."""
+    if isinstance(kept, SecretStr):
+        return kept.get_secret_value()
+    if isinstance(kept, SecretBytes):
+        return kept.get_secret_value().decode(errors="surrogateescape")
+    if isinstance(kept, dict) and isinstance(dumped, dict) and len(kept) == len(dumped):
+        return {key: _revealed(*pair) for key, pair in zip(dumped, _pairs(kept, dumped), strict=True)}
+    if isinstance(kept, list | tuple) and isinstance(dumped, list) and len(kept) == len(dumped):
+        return [_revealed(*pair) for pair in zip(kept, dumped, strict=True)]
+    return dumped
+
+
+def _pairs(kept: dict[Any, Any], dumped: dict[Any, Any]) -> zip[tuple[Any, Any]]:
+    return zip(kept.values(), dumped.values(), strict=True)
+
+
 def _check_contract(one: BoundTool, tools: Mapping[str, BoundTool]) -> None:
     known = set(one.schema.get("properties", {}))
     named = set(one.contract.targets or []) | set(one.contract.scope)
@@ -210,11 +243,21 @@ def _check_contract(one: BoundTool, tools: Mapping[str, BoundTool]) -> None:
         raise BadLoop(
             f"the contract of {one.name} names arguments that it does not have: {', '.join(missing)}"
         )
+    if one.contract.poll is not None and one.mutates:
+        raise BadLoop(
+            f"the contract of {one.name} polls, but its effect is {one.contract.effect}: repeating it would "
+            'change something each time; poll a tool with effect="read" instead'
+        )
     for helper in (one.contract.dry_run, one.contract.reconcile):
         if helper is not None and (helper not in tools or tools[helper].mutates):
             raise BadLoop(
                 f"the contract of {one.name} names {helper!r}, which is not a read tool of this loop"
             )
+    if one.contract.reconcile and tools[one.contract.reconcile].contract.untrusted > one.contract.untrusted:
+        raise BadLoop(
+            f"{one.name} is trusted, but its result may come from {one.contract.reconcile}, which is not: "
+            "trust both or neither (untrusted=False)"
+        )
 
 
 def _problems(error: ValidationError) -> str:

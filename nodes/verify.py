@@ -9,9 +9,11 @@ from interlock.nodes.normalize import keep_record
 from interlock.nodes.verifying import Looked, verified
 from interlock.nodes.visit import State, Update, Visit, cancelled, enter, iso
 from interlock.policies.answers import fitted
+from interlock.policies.budget import Limit
 from interlock.policies.claims import outcome_of, problems_of, rejected
 from interlock.policies.effects import EffectRow
 from interlock.policies.errors import LoopBroken
+from interlock.policies.limits import stop
 from interlock.policies.open_actions import open_actions
 from interlock.policies.outcomes import Reason
 from interlock.policies.proposals import CannotComplete, FinalAnswer
@@ -33,7 +35,8 @@ async def verify(state: State, deps: Deps) -> Update:
     reason = stopped.get("stop") or visit.control.stop
     if reason is not None:
         detail = stopped.get("stop_detail") or visit.control.stop_detail
-        return await _ended(visit, deps, Reason(reason), detail)
+        limit = stopped.get("limit") or visit.control.limit
+        return await _ended(visit, deps, Reason(reason), detail, limit=limit)
     record = visit.step_record()
     if record.decision is None:
         raise LoopBroken(
@@ -82,7 +85,8 @@ async def _rejected(problems: list[str], looked: Looked, visit: Visit, deps: Dep
     outside = any(check.outside for check in looked.failed())
     changes, told = rejected(visit.control, deps.budget, problems, outside)
     if "stop" in changes:
-        return await _ended(visit, deps, changes["stop"], changes["stop_detail"], looked=looked)
+        reason, why, limit = changes["stop"], changes["stop_detail"], changes["limit"]
+        return await _ended(visit, deps, reason, why, looked=looked, limit=limit)
     part = {"observation": told, "checks": looked.checks or None}
     update = visit.leave(deps, part=part, usage=looked.used(visit), **changes)
     await keep_record(visit, deps, update)
@@ -96,12 +100,14 @@ async def _ended(
     message: str,
     answer: JsonValue = None,
     looked: Looked | None = None,
+    limit: Limit | None = None,
 ) -> Update:
     """Write the outcome: into the state, onto the run, and the last record into the trace."""
     effects = await deps.io(deps.store.ledger.of_run, visit.control.run_id)
     looked = looked or Looked()
     part = {"checks": looked.checks or None} if visit.record is not None else None
-    update = visit.leave(deps, part=part, stop=reason, stop_detail=message, usage=looked.used(visit))
+    end = stop(reason, message, limit)
+    update = visit.leave(deps, part=part, usage=looked.used(visit), **end)
     ended = visit.control.load(update["control"])
     facts, steps = visit.state.get("facts") or {}, visit.state.get("scratchpad") or []
     outcome = outcome_of(ended, reason, message, answer, facts, effects, steps)

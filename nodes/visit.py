@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.nodes.deps import Deps
+from interlock.policies.budget import Budget
 from interlock.policies.control import SCHEMA_VERSION, Control, Phase
 from interlock.policies.errors import LoopBroken, LoopChanged
 from interlock.policies.outcomes import Reason
@@ -40,6 +41,10 @@ class Visit:
         if self.record is None or self.record.step != self.control.step:
             raise LoopBroken(f"{self.node} was entered in step {self.control.step}, which has no record")
         return self.record
+
+    def bounds(self, deps: Deps) -> Budget:
+        """The bounds of the run, with what people added to them."""
+        return deps.budget.plus(self.control.granted)
 
     def leave(self, deps: Deps, *, part: Mapping[str, Any] | None = None, **changes: Any) -> Update:
         """The update of this pass: the control with `changes`, and this node's part of the step record."""

@@ -36,7 +36,7 @@ def meets(value: Any, rule: ArgumentRule) -> bool:
     if value is None:
         return False
     items = value if isinstance(value, list) else [value]
-    if rule.max_items is not None and len(items) > rule.max_items:
+    if rule.max_items is not None and _count(value) > rule.max_items:
         return False
     if rule.model_copy(update={"max_items": None}) == ArgumentRule():
         return True
@@ -44,8 +44,11 @@ def meets(value: Any, rule: ArgumentRule) -> bool:
 
 
 def meets_item(item: Any, rule: ArgumentRule) -> bool:
-    """Whether one value may meet the parts of a condition other than the count."""
-    if rule.allowed is not None and not _is_among(item, rule.allowed):
+    """Whether one value may meet the parts of a condition other than the count.
+
+    A list or an object where single values are listed cannot be judged: what is meant may be inside it.
+    """
+    if rule.allowed is not None and not (_holds_more(item, rule.allowed) or _is_among(item, rule.allowed)):
         return False
     if rule.pattern is not None and isinstance(item, str) and not re.fullmatch(rule.pattern, item):
         return False
@@ -81,14 +84,23 @@ def rule_words(rule: ArgumentRule) -> str:
 
 def _breaks(value: Any, rule: ArgumentRule) -> str | None:
     items = value if isinstance(value, list) else [value]
-    if rule.max_items is not None and len(items) > rule.max_items:
-        return f"has {len(items)} items; at most {rule.max_items} are allowed"
+    if rule.max_items is not None and (count := _count(value)) > rule.max_items:
+        return f"has {count} items; at most {rule.max_items} are allowed"
     return next((problem for item in items if (problem := breaks_item(item, rule))), None)
+
+
+def _count(value: Any) -> int:
+    """Entries of a list or an object; anything else is one."""
+    return len(value) if isinstance(value, list | dict) else 1
 
 
 def _is_among(item: Any, allowed: list[Any]) -> bool:
     """Equality of canonical forms: 1.0 is 1, as in the arguments, and true is not 1, at any depth."""
     return canonical_json(item) in {canonical_json(one) for one in allowed}
+
+
+def _holds_more(item: Any, allowed: list[Any]) -> bool:
+    return isinstance(item, list | dict) and not any(isinstance(one, list | dict) for one in allowed)
 
 
 def _is_number(item: Any) -> bool:

@@ -12,8 +12,20 @@ from interlock.policies.observations import ToolResult
 from interlock.policies.outcomes import Reason
 from interlock.policies.questions import Approval, QuestionKind
 from interlock.policies.steps import Settled
+from interlock.policies.stuck import fresh_start
 
-__all__ = ["Settlement", "approval_id", "idempotency_key", "settled"]
+__all__ = [
+    "STUCK_CHOICE",
+    "Settlement",
+    "approval_id",
+    "idempotency_key",
+    "settle_doubt",
+    "settle_stuck",
+    "settled",
+]
+
+STUCK_CHOICE = ". Respond with advice to go on, reject to stop"
+"""How the question about a stuck run ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +77,23 @@ def settle_doubt(approval: Approval, answers: list[Settled]) -> tuple[str, Settl
 
 
 def settle_stuck(approval: Approval, answers: list[Settled]) -> Settlement:
-    """Advice lets the run go on; anything else ends it."""
-    if approval.decision is not None and approval.decision.type == "respond":
-        return Settlement({"answers": answers})
-    return Settlement(
-        {"answers": answers}, stop(Reason.NO_PROGRESS, "a person stopped the run, which was stuck")
+    """Advice lets the run go on, counted anew; anything else ends it for the reason that made it stuck."""
+    question, decision = approval.question, approval.decision
+    if decision is not None and decision.type == "respond":
+        return Settlement({"answers": answers}, fresh_start(question.step))
+    why = (
+        f": {decision.message or decision.reason}"
+        if decision and (decision.message or decision.reason)
+        else ""
     )
+    who = (
+        f"{decision.by} stopped the run{why}"
+        if decision
+        else f"nobody gave advice: the question {approval.status}"
+    )
+    detail = f"{question.text.removesuffix(STUCK_CHOICE)}; {who}"
+    # without `limit`: the control knows the bound since the run is stuck
+    return Settlement({"answers": answers}, {"stop": Reason(question.rule), "stop_detail": detail})
 
 
 def _short(*parts: object) -> str:

@@ -33,7 +33,7 @@ class Budget(Record):
     tokens; with a value, a model whose price is unknown is refused before the run."""
     max_calls: dict[str, Count] = {}
     """Calls by tool; the smaller one of this and the contract's holds. 0 means never."""
-    context_tokens: Annotated[int, Field(ge=500, strict=True)] = 16_000
+    context_tokens: Annotated[int, Field(ge=500, strict=True)] = 8_000
     """Tokens that past steps may take in a prompt; older ones are folded to one line each."""
     max_failures: Bound = 5
     """Consecutive steps that may end in an error before the run stops with `failure_limit`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlock.policies.budget import Budget
+from interlock.policies.budget import Budget, Limit
 from interlock.policies.control import Control
 from interlock.policies.effects import NOTHING_HAPPENED, EffectRow
 from interlock.policies.facts import Fact
@@ -45,7 +45,8 @@ def problems_of(
         )
     if unknown := [effect.tool for effect in effects if effect.state in ("in_flight", "unknown")]:
         problems.append(f"nobody knows whether this happened: {', '.join(unknown)}")
-    if uncited := sorted(set(claim.cites) - set(facts)):
+    citable = {key for key, fact in facts.items() if fact["trust"] != "inferred"}
+    if uncited := sorted(set(claim.cites) - citable):
         problems.append(f"cited, but not among the facts: {', '.join(uncited)}")
     return problems
 
@@ -75,6 +76,7 @@ def rejected(
         changes |= stop(
             Reason.ANSWERS_REJECTED,
             f"{count} answers were rejected; the last because {bounded(visible(problems[0]), 300)}",
+            Limit(name="max_rejected", value=str(budget.max_rejected), used=str(count)),
         )
     text = visible(f"the answer was not accepted: {'; '.join(problems)}")
     summary = text if size_of(text) <= MAX_TOLD else cut_text(text, MAX_TOLD, quoted=False)
@@ -121,6 +123,7 @@ def outcome_of(
         status=STATUS_OF[reason],
         reason=reason,
         message=message,
+        limit=control.limit,
         answer=answer if reason is Reason.GOAL_VERIFIED else None,
         evidence=evidence,
         changes=changes_of(effects),

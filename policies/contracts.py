@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
+import jmespath
+from jmespath.exceptions import JMESPathError
 from pydantic import Field, field_validator
 
 from interlock.policies.record import JsonValue, Record
@@ -27,7 +29,7 @@ class ArgumentRule(Record):
     maximum: float | None = None
     """Largest number permitted, inclusive."""
     max_items: Annotated[int, Field(ge=1)] | None = None
-    """Largest number of items of a list argument: the blast radius."""
+    """Largest number of items of a list argument, or of entries of an object: the blast radius."""
 
     @field_validator("pattern")
     @classmethod
@@ -43,11 +45,20 @@ class Poll(Record):
     """Permission to repeat the same call until a condition holds."""
 
     interval_s: Annotated[float, Field(gt=0)]
-    """Seconds between two calls."""
+    """Seconds between the end of a call and the start of the next."""
     until: str
-    """JMESPath over the result; polling ends when it is true."""
+    """JMESPath over the result; polling ends when it is true, as JMESPath sees it: not null, not empty."""
     max_calls: Annotated[int, Field(ge=1)]
-    """Cap on the calls."""
+    """Cap on the calls of one action, tool and arguments, in a run."""
+
+    @field_validator("until")
+    @classmethod
+    def _parses(cls, until: str) -> str:
+        try:
+            jmespath.compile(until)
+        except (JMESPathError, RecursionError) as error:
+            raise ValueError(f"{until!r} is not a JMESPath expression: {error}") from None
+        return until
 
 
 class Contract(Record):
@@ -67,6 +78,7 @@ class Contract(Record):
     dry_run: str | None = None
     """Name of the read tool that previews this one with the same arguments."""
     poll: Poll | None = None
+    """Permission for a read to repeat the same call until a condition holds."""
     provides: dict[str, str] = {}
     """Facts from the result: fact key → JMESPath over the result."""
     normalizer: dict[str, Any] | None = None

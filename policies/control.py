@@ -43,6 +43,8 @@ class Control(Record):
     """An earlier effect is in doubt: authorize has to ask a person."""
     stuck: bool = False
     """The run makes no progress: authorize has to ask a person."""
+    stuck_by: Reason | None = None
+    """The reason with which a stuck run ends when nobody helps; `stop_detail` has the words."""
     attempt: int = 0
     """How often this step came back to authorize; part of the approval id."""
     failures: int = 0

@@ -77,5 +77,9 @@ class BadDecision(InterlockError):
     """The decision does not fit the question; nothing was recorded."""
 
 
+class BadGrant(InterlockError):
+    """What is added to a run's bounds does not lift the limit that stopped it; nothing was changed."""
+
+
 class StoreError(InterlockError):
     """The store's file is missing, unreadable, locked or of a newer version."""

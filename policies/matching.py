@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from interlock.policies.spellings import number_text, spellings
 
-__all__ = ["content_index", "normal", "occurs", "share_from"]
+__all__ = ["content_index", "made_of", "normal", "occurs", "share_from"]
 
 MAX_HITS = 2_000
 """Places looked at for one value in one content. A value that stands between boundaries nowhere among them
@@ -39,6 +41,7 @@ _AFTER = re.compile(
 )
 """What may stand after a value; it is matched against its last character and the twenty after it."""
 
+_WORD = re.compile(r"[^\W_]+")
 _MONTH = "(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}"
 _QUANTITY = "(?:second|minute|hour|day|night|week|month|year|person|euro|dollar)s?|times|people|percent"
 _DAY_BEFORE = re.compile(rf"\b{_MONTH}\.? \Z")
@@ -86,9 +89,24 @@ def occurs(value: str | int | float, index: str) -> bool:
 
     A bare number is not the day in "June 13" nor the marker in "1. Read the mail". A text of digits is an
     identifier and no quantity either: the text "4" does not occur in "4 hours", while the number 4 does.
+    Signs alone (`/`, `*`, `..`) mean something else in a sentence: they occur only as a whole line.
     """
     text = normal(value) if isinstance(value, str) else number_text(value)
+    if text.isascii() and not any(character.isalnum() for character in text):
+        return bool(text) and f"\n{text}\n" in index
     return any(_stands_alone(form, index, isinstance(value, str)) for form in spellings(text))
+
+
+def made_of(value: str | int | float, given: Sequence[str]) -> bool:
+    """True when a value can be put together from the given texts: from their words, or from them in a row.
+
+    Signs, spaces, hidden characters, capitals and the widths of letters count for nothing.
+    """
+    if not given:
+        return False
+    own, told = _words(str(value)), [word for text in given for word in _words(text)]
+    decoded = {word for text in given for word in _words(unquote(text))}
+    return decoded.union(told).issuperset(own) or "".join(own) in "".join(told)
 
 
 def share_from(text: str, index: str) -> float:
@@ -98,6 +116,11 @@ def share_from(text: str, index: str) -> float:
     sample = starts[:: max(1, len(starts) // SAMPLES)]
     found = sum(" ".join(words[at : at + RUN]) in index for at in sample)
     return found / len(sample) if sample else 0.0
+
+
+def _words(text: str) -> list[str]:
+    shown = "".join(one for one in text if unicodedata.category(one) != "Cf")
+    return _WORD.findall(unicodedata.normalize("NFKC", shown).casefold())
 
 
 def _stands_alone(form: str, index: str, identifies: bool) -> bool:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from interlock.policies.record import JsonValue, Record
 
-__all__ = ["Observation", "Status", "ToolResult", "Trust"]
+__all__ = ["Observation", "Polled", "Status", "ToolResult", "Trust"]
 
 Status = Literal[
     "ok",
@@ -26,6 +26,17 @@ Trust = Literal["trusted", "untrusted"]
 """`untrusted`: the content comes from outside and is data, never instructions."""
 
 
+class Polled(Record):
+    """What one call of a polling tool says about its condition."""
+
+    held: bool
+    """True when the condition holds."""
+    ended_at: str
+    """Time at which the call ended, UTC, ISO 8601: the next one is spaced from here."""
+    note: str = ""
+    """Why the condition could not be evaluated; empty when it could."""
+
+
 class ToolResult(Record):
     """What execute recorded about one call: where the raw value is, and how the call ended."""
 
@@ -40,6 +51,8 @@ class ToolResult(Record):
     """How often the tool was called for this result."""
     recorded: bool = False
     """True when the result was taken from the ledger instead of running the tool again."""
+    polled: Polled | None = None
+    """Set for a tool with a poll contract that was called."""
 
 
 class Observation(Record):

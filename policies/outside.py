@@ -23,8 +23,8 @@ def by_provenance(
     """A person decides about a write whose targets come from outside content or from nowhere.
 
     Says nothing before any outside content was read, and nothing about reads. A value without an origin
-    counts as made up by the model. A write that could be aimed by its arguments but has none asks as well:
-    nothing in it shows that the goal wanted it.
+    counts as made up by the model. A write that could be aimed by its arguments but has none, or null for
+    each, asks as well: nothing in it shows that the goal wanted it.
     """
     if not outside_read or contract.effect == "read":
         return None
@@ -32,7 +32,7 @@ def by_provenance(
     if suspect:
         more = f" and {len(suspect) - SHOWN} more" if len(suspect) > SHOWN else ""
         return _ask(f"this comes from nothing trusted: {'; '.join(suspect[:SHOWN])}{more}")
-    if contract.targets is None and not any(True for _ in leaves(arguments)):
+    if contract.targets != [] and not any(_is_target(path, contract) for path, _ in leaves(arguments)):
         return _ask("no argument says whom or what this hits")
     return None
 
@@ -42,10 +42,14 @@ def _suspects(contract: Contract, arguments: Mapping[str, Any], origins: Mapping
     return [
         f"{_bounded(path)} = {_short(value)} ({_bounded(origin_words(origins.get(path, 'model')))})"
         for path, value in leaves(arguments)
-        if (contract.targets is None or argument_of(path) in contract.targets)
+        if _is_target(path, contract)
         and not is_trusted(origins.get(path, "model"))
         and not (is_key(path) and path not in origins)
     ]
+
+
+def _is_target(path: str, contract: Contract) -> bool:
+    return contract.targets is None or argument_of(path) in contract.targets
 
 
 def _ask(why: str) -> NeedsApproval:

@@ -42,7 +42,7 @@ class Prompt:
     step: int
     """Number of the step to decide, from 1."""
     max_steps: int
-    context_tokens: int = 16_000
+    context_tokens: int = 8_000
     """Tokens that the steps may take; older ones are folded to one line each."""
     answer_schema: Mapping[str, Any] | None = None
     """JSON schema that the final answer has to fit; None when any answer will do."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.policies.matching import content_index, normal, occurs, share_from
+from interlock.policies.matching import content_index, made_of, normal, occurs, share_from
 from interlock.policies.templates import fillings
 
 __all__ = [
@@ -61,10 +61,10 @@ class Content:
         return cls(origin, content_index(value), tuple(echoes))
 
     def vouches(self, value: str | int | float) -> bool:
-        """True when the value stands in here and was not merely repeated from the call's arguments."""
+        """True when the value stands in here and is not merely what the call was given, or made of it."""
         if not occurs(value, self.index):
             return False
-        return not any(_repeats(value, echo) for echo in self.echoes)
+        return not any(_repeats(value, echo) for echo in self.echoes) and not made_of(value, self.echoes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ Nulls, booleans and empty texts tell nothing and stay. Keys stay. The time is li
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Collection
+from functools import lru_cache, partial
 from typing import Any
 
 __all__ = ["REDACTED", "is_secret_name", "redact", "redact_text"]
@@ -114,9 +115,14 @@ def redact(value: Any) -> Any:
     return _without_shapes(value) if isinstance(value, str) else value
 
 
-def redact_text(text: str) -> str:
-    """Free text without secrets: what `redact` finds in a text, and values behind a secret's name."""
-    return _IN_TEXT.sub(rf"\1{REDACTED}", _without_shapes(text))
+def redact_text(text: str, names: Collection[str] = ()) -> str:
+    """Free text without secrets: what `redact` finds in a text, and values behind a secret's name.
+
+    Args:
+        names: further names of fields of JSON in the text that hold secrets.
+    """
+    text = _IN_TEXT.sub(rf"\1{REDACTED}", _without_shapes(text))
+    return _JSON_FIELD.sub(partial(_json_field, names=names), text) if names else text
 
 
 @lru_cache(maxsize=4096)
@@ -144,8 +150,9 @@ def _without_shapes(text: str) -> str:
     return _JSON_FIELD.sub(_json_field, text) if '"' in text else text
 
 
-def _json_field(match: re.Match[str]) -> str:
-    return f'{match[1]}{REDACTED}"' if is_secret_name(match[2]) else match[0]
+def _json_field(match: re.Match[str], names: Collection[str] = ()) -> str:
+    hides = match[2] in names or is_secret_name(match[2])
+    return f'{match[1]}{REDACTED}"' if hides else match[0]
 
 
 def _hidden(value: Any) -> Any:

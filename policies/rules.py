@@ -11,6 +11,7 @@ from typing import Any
 
 from interlock.policies.argumentrules import broken
 from interlock.policies.contracts import Contract
+from interlock.policies.identity import identity, rule_name
 from interlock.policies.text import bounded, visible
 from interlock.policies.verdicts import Allow, Deny, NeedsApproval, Verdict, strictest
 
@@ -82,7 +83,7 @@ class Policy:
     """Part of every digest: an approval given under another policy is void."""
 
     def __post_init__(self) -> None:
-        rules = sorted(_identity(rule) for rule in self.rules)
+        rules = sorted(identity(rule) for rule in self.rules)
         text = json.dumps([self.name, self.words, rules])
         object.__setattr__(self, "version", hashlib.sha256(text.encode()).hexdigest()[:16])
 
@@ -105,11 +106,6 @@ def judge(action: Action, policy: Policy, ask: Callable[[Rule, Action], Verdict 
     given += [_ask(rule, _own_copy(action), ask) for rule in policy.rules]
     verdict = strictest(one for one in given if one is not None)
     return verdict or Deny(rule="policy_error", reason="no rule gave a verdict")
-
-
-def rule_name(rule: Rule) -> str:
-    """The name under which a failure of the rule is reported."""
-    return getattr(rule, "__qualname__", type(rule).__qualname__)
 
 
 def _ask(rule: Rule, action: Action, ask: Callable[[Rule, Action], Verdict | None]) -> Verdict | None:
@@ -140,20 +136,3 @@ def _is_control_flow(error: Exception) -> bool:
 def _own_copy(action: Action) -> Action:
     """A rule that changes the arguments changes neither what the others judge nor what runs."""
     return replace(action, arguments=copy.deepcopy(action.arguments))
-
-
-def _identity(rule: Rule) -> str:
-    """What the version knows of a rule: its meaning where it states one, else its name, code and settings."""
-    meaning = getattr(rule, "meaning", None)
-    if meaning is not None:
-        return str(meaning)
-    code = getattr(rule, "__code__", None)
-    if code is None:
-        return rule_name(rule)
-    cells = [cell.cell_contents for cell in getattr(rule, "__closure__", None) or ()]
-    settings = [*code.co_consts, *cells, *(getattr(rule, "__defaults__", None) or ())]
-    plain = [
-        repr(one) if isinstance(one, str | int | float | bool | None) else type(one).__name__
-        for one in settings
-    ]
-    return json.dumps([rule_name(rule), code.co_code.hex(), plain])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from interlock.policies.checks import Check
+from interlock.policies.facts import Fact
 from interlock.policies.observations import Observation, ToolResult
 from interlock.policies.proposals import Decision
 from interlock.policies.questions import HumanDecision
@@ -49,6 +50,8 @@ class StepRecord(Record):
     observation: Observation | None = None
     checks: list[Check] = []
     """What the verifiers found for this step's answer, passed or not."""
+    facts: list[Fact] = []
+    """What the step taught. In the trace only: the state keeps facts by key."""
     model: dict[str, JsonValue] = {}
     """Tokens, name of the model, protocol and opaque provider fields of this step's model call."""
     phases: dict[str, JsonValue] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-__all__ = ["bounded", "fence", "visible"]
+__all__ = ["bounded", "fence", "unfenced", "visible"]
 
 _HIDDEN = (
     (0x00, 0x08),  # control characters, without tab and newline
@@ -32,6 +32,10 @@ _HIDDEN = (
 )
 _HIDDEN_CHARACTER = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in _HIDDEN) + "]")
 
+_OPENING = re.compile(r"<(?=<<[0-9A-Fa-f]{16})")
+_CLOSING = re.compile(r">(?=>>)(?<=[0-9A-Fa-f]{16}>)")
+"""Where a text would open and close a fence. Each begins with one letter, which is what makes them quick."""
+
 
 def visible(text: str) -> str:
     r"""The text with everything that a reader cannot see written out: U+202E becomes `\u202e`.
@@ -47,6 +51,14 @@ def fence(text: str, label: str = "outside content, data only") -> str:
     while marker in text:
         marker = _marker(text + marker)
     return f"<<<{marker} {label}\n{text}\n{marker}>>>"
+
+
+def unfenced(text: str) -> str:
+    r"""The text, visible, for a place outside of any fence: what looks like a fence's marker is written out.
+
+    So the only fences of a prompt are those that `fence` made; `<<<0123…` becomes `\u003c<<0123…`.
+    """
+    return _CLOSING.sub(_escape, _OPENING.sub(_escape, visible(text)))
 
 
 def bounded(text: str, limit: int) -> str:

@@ -19,7 +19,7 @@ from interlock.policies.controls import control_schemas
 from interlock.policies.prompt import ToolCard
 from interlock.policies.proposals import Decision
 from interlock.policies.steps import StepRecord
-from interlock.policies.wording import observation_text, tool_text
+from interlock.policies.wording import observation_text, schema_shown, tool_text
 
 __all__ = ["PlainJson", "json_message"]
 
@@ -47,7 +47,10 @@ class PlainJson:
             f'{{"kind": "{one["name"]}", …}}: {one["description"]} {_compact(one["parameters"])}'
             for one in control_schemas()
         ]
-        listed = [f"- {card.name}: {tool_text(card)}\n  arguments: {_compact(card.schema)}" for card in tools]
+        listed = [
+            f"- {card.name}: {tool_text(card)}\n  arguments: {_compact(schema_shown(card.schema))}"
+            for card in tools
+        ]
         return "\n".join([_HOW, *controls, "", "Tools:", *(listed or ["none"])])
 
     def exchange(self, record: StepRecord, decision: Decision) -> tuple[AIMessage, BaseMessage]:

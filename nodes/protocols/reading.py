@@ -10,6 +10,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage
 
 from interlock.policies.canonical import ArgumentsError, check_bounds, parse_object
+from interlock.policies.counting import tokens_in
 from interlock.policies.record import JsonValue
 from interlock.policies.replies import Tokens
 
@@ -29,7 +30,6 @@ __all__ = [
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"})
 _OWN = frozenset({"tool_calls", "function_call", "refusal", "parsed", "audio"})
-CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def cut_off(message: AIMessage, cap: int | None) -> bool:
 
 def raw_of(message: AIMessage) -> str:
     """Text and calls of a message, for a person or the model to look at."""
-    calls = [f"{call.name}({call.arguments})" for call in calls_of(message)]
+    calls = [f"{call.name}({_raw_arguments(call.arguments)})" for call in calls_of(message)]
     return "\n".join([text_of(message), *calls]).strip()
 
 
@@ -111,16 +111,20 @@ def tokens_of(message: AIMessage, prompt_characters: Callable[[], int]) -> Token
     """Tokens as reported; what the provider does not report is estimated from characters, never zero."""
     usage = message.usage_metadata or {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
     known_input, known_output = max(0, usage["input_tokens"]), max(0, usage["output_tokens"])
+    cached = max(0, (usage.get("input_token_details") or {}).get("cache_read") or 0)
+    if apart := cached > known_input:  # a server that counts cached tokens beside the input
+        known_input += cached
     return Tokens(
         input=known_input or estimate(prompt_characters()),
+        cached=cached,
         output=known_output or estimate(characters([message])),
-        estimated=not (known_input and known_output),
+        estimated=apart or not (known_input and known_output),
     )
 
 
 def estimate(count: int) -> int:
     """Tokens that so many characters come to, at least 1."""
-    return max(1, count // CHARACTERS_PER_TOKEN)
+    return max(1, tokens_in(count))
 
 
 def characters(messages: Sequence[BaseMessage]) -> int:
@@ -143,6 +147,15 @@ def provider_of(message: AIMessage) -> dict[str, JsonValue]:
             except (TypeError, ValueError):
                 continue  # an object of the client, which no server sent, or text that no store can hold
     return kept
+
+
+def _raw_arguments(arguments: Any) -> str:
+    """As JSON, in which secrets are found by the names of their fields."""
+    return (
+        json.dumps(arguments, ensure_ascii=False, default=str)
+        if isinstance(arguments, dict)
+        else str(arguments)
+    )
 
 
 def _raw_call(item: Any) -> Call:

@@ -18,7 +18,7 @@ from interlock.policies.prompt import ToolCard
 from interlock.policies.proposals import Decision, ToolCall
 from interlock.policies.steps import StepRecord
 from interlock.policies.text import bounded
-from interlock.policies.wording import observation_text, tool_text
+from interlock.policies.wording import observation_text, schema_shown, tool_text
 
 __all__ = ["ToolCalling", "call_id", "calling_message"]
 
@@ -36,7 +36,8 @@ class ToolCalling:
     def bind(self, model: BaseChatModel, tools: Sequence[ToolCard]) -> Runnable[Any, Any]:
         """The model with all tools bound. Raises NotImplementedError when it cannot bind any."""
         own = [
-            {"name": card.name, "description": tool_text(card), "parameters": card.schema} for card in tools
+            {"name": card.name, "description": tool_text(card), "parameters": schema_shown(card.schema)}
+            for card in tools
         ]
         return model.bind_tools([{"type": "function", "function": one} for one in [*own, *control_schemas()]])
 

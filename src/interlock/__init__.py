@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     from interlock.nodes.model import ChatModel as ChatModel
     from interlock.nodes.tools import contract as contract
     from interlock.policies.budget import Budget as Budget
+    from interlock.policies.budget import Grant as Grant
+    from interlock.policies.budget import Limit as Limit
+    from interlock.policies.budget import Usage as Usage
     from interlock.policies.checks import Check as Check
     from interlock.policies.contracts import ArgumentRule as ArgumentRule
     from interlock.policies.contracts import Contract as Contract
     from interlock.policies.contracts import Poll as Poll
     from interlock.policies.errors import AlreadyDecided as AlreadyDecided
     from interlock.policies.errors import BadDecision as BadDecision
+    from interlock.policies.errors import BadGrant as BadGrant
     from interlock.policies.errors import BadLoop as BadLoop
     from interlock.policies.errors import BadPolicy as BadPolicy
     from interlock.policies.errors import InterlockError as InterlockError
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from interlock.policies.outcomes import Outcome as Outcome
     from interlock.policies.outcomes import Reason as Reason
     from interlock.policies.policyfile import parse_policy as parse_policy
+    from interlock.policies.prices import Price as Price
     from interlock.policies.questions import HumanDecision as HumanDecision
     from interlock.policies.rules import Action as Action
     from interlock.policies.rules import Policy as Policy
@@ -75,6 +80,7 @@ _HOMES = {
     "AlreadyDecided": "interlock.policies.errors",
     "ArgumentRule": "interlock.policies.contracts",
     "BadDecision": "interlock.policies.errors",
+    "BadGrant": "interlock.policies.errors",
     "BadLoop": "interlock.policies.errors",
     "BadPolicy": "interlock.policies.errors",
     "Budget": "interlock.policies.budget",
@@ -89,10 +95,12 @@ _HOMES = {
     "EffectDone": "interlock.policies.verifiers",
     "Event": "interlock.graphs.running",
     "Fact": "interlock.policies.facts",
+    "Grant": "interlock.policies.budget",
     "Fresh": "interlock.policies.verifiers",
     "HumanDecision": "interlock.policies.questions",
     "InterlockError": "interlock.policies.errors",
     "InvalidInput": "interlock.policies.tool_errors",
+    "Limit": "interlock.policies.budget",
     "Loop": "interlock.graphs.loop",
     "LoopBroken": "interlock.policies.errors",
     "LoopChanged": "interlock.policies.errors",
@@ -103,6 +111,7 @@ _HOMES = {
     "PermissionDenied": "interlock.policies.tool_errors",
     "Policy": "interlock.policies.rules",
     "Poll": "interlock.policies.contracts",
+    "Price": "interlock.policies.prices",
     "Reason": "interlock.policies.outcomes",
     "Retryable": "interlock.policies.tool_errors",
     "Rule": "interlock.policies.rules",
@@ -116,6 +125,7 @@ _HOMES = {
     "ToolFailure": "interlock.policies.tool_errors",
     "UnknownApproval": "interlock.policies.errors",
     "UnknownRun": "interlock.policies.errors",
+    "Usage": "interlock.policies.budget",
     "acancel": "interlock.graphs.cancelling",
     "aresume": "interlock.graphs.running",
     "astart": "interlock.graphs.running",
@@ -135,6 +145,7 @@ __all__ = [
     "AlreadyDecided",
     "ArgumentRule",
     "BadDecision",
+    "BadGrant",
     "BadLoop",
     "BadPolicy",
     "Budget",
@@ -150,9 +161,11 @@ __all__ = [
     "Event",
     "Fact",
     "Fresh",
+    "Grant",
     "HumanDecision",
     "InterlockError",
     "InvalidInput",
+    "Limit",
     "Loop",
     "LoopBroken",
     "LoopChanged",
@@ -163,6 +176,7 @@ __all__ = [
     "PermissionDenied",
     "Policy",
     "Poll",
+    "Price",
     "Reason",
     "Retryable",
     "Rule",
@@ -176,6 +190,7 @@ __all__ = [
     "ToolFailure",
     "UnknownApproval",
     "UnknownRun",
+    "Usage",
     "acancel",
     "aresume",
     "astart",

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from interlock.cli.building import LOOPS
+from interlock.cli.building import LOOPS, world_of
 from interlock.graphs.billing.world import World as Billing
 from interlock.graphs.cleanup.world import World as Cleanup
+from interlock.graphs.coding.suite import run_suite
+from interlock.graphs.notify.world import World as Notify
+from interlock.graphs.operations.world import World as Operations
 from tests.cli.conftest import Invoke, document
 
 
@@ -43,12 +46,42 @@ def test_a_batch_waits_with_its_ids_and_an_edit_deletes_just_those_that_are_left
     assert "at most 20 are allowed" in ended.stdout
 
 
+def test_an_overdue_ticket_is_told_once_by_each_command_and_nothing_overdue_to_nobody(
+    call: Invoke, folder: Path
+) -> None:
+    ended = call("run", "notify", "--run-id", "r1")
+    assert (ended.exit_code, len(Notify(folder / "notify.db").notifications())) == (0, 1)
+    assert "E-07, who is on call, was notified once: N-1." in ended.stdout
+    calm = call(
+        "run", "notify", "Check normal-priority tickets; notify the on-call engineer if any are overdue."
+    )
+    assert (calm.exit_code, len(Notify(folder / "notify.db").notifications())) == (0, 0)
+    assert "nobody was notified" in calm.stdout
+
+
+def test_a_repository_is_left_with_tests_that_pass_after_a_claim_was_rejected(
+    call: Invoke, folder: Path
+) -> None:
+    ended = call("run", "coding")
+    assert (ended.exit_code, run_suite(folder / "coding")[0]) == (0, 0)
+    assert "exit status 1, expected 0" in ended.stdout
+
+
+def test_a_degraded_service_is_healthy_when_the_command_ends(call: Invoke, folder: Path) -> None:
+    ended = call("run", "operations", "--json")
+    world = Operations(folder / "operations.db")
+    assert (ended.exit_code, world.ask("payments", "health")["status"]) == (0, "healthy")
+    assert (world.restarts(), document(ended)["checks"][0]["passed"]) == (["payments"], True)
+    world.stop()
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_every_ready_made_loop_runs_with_its_own_goal_and_is_named_in_the_help(
     call: Invoke, folder: Path, name: str
 ) -> None:
     assert LOOPS[name].goal in call("run", name).stdout
-    assert (folder / f"{name}.db").exists()
+    assert world_of("runs.db", name).parent == folder
+    assert world_of("runs.db", name).exists()
     assert name in call("run", "--help").stdout.partition("LOOP is a ready-made loop")[2].partition(")")[0]
 
 

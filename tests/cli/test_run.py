@@ -132,7 +132,7 @@ def test_what_a_new_process_needs_is_saved_with_the_run(call: Invoke, folder: Pa
     with open_store("runs.db") as store:
         spec = store.runs.get("r1").spec
     assert (spec["tools"], spec["model"], spec["folder"]) == ("mine:TOOLS", "mine:model", str(folder))
-    assert spec["budget"]["max_steps"] == 7  # type: ignore[index, call-overload]
+    assert spec["bounds"] == {"max_steps": 7}
 
 
 def test_runs_are_listed_newest_first(call: Invoke) -> None:

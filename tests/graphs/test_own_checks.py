@@ -66,7 +66,11 @@ def breaks_off() -> Iterator[str]:
     raise RuntimeError("in the middle")
 
 
-@pytest.mark.parametrize("value", [None, "", [], (), set(), no_words], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [None, "", [], (), set(), no_words],
+    ids=["None", "no text", "a list", "a tuple", "a set", "a generator"],
+)
 def test_nothing_is_a_pass(value: Any) -> None:
     assert claimed([gives(value)])[0].status == "completed"
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import pytest
 from langgraph.types import Command
 
 from interlock import HumanDecision, LoopChanged, Policy, contract, create_loop, open_store, resume, start
+from interlock.graphs.loop import deps_of
+from interlock.policies.canonical import action_digest
 from interlock.testing import ScriptedModel, answer, call
 
 CONFIG: Any = {"configurable": {"thread_id": "r"}}
@@ -124,3 +128,22 @@ def test_a_policy_or_a_tool_that_changed_while_waiting_is_refused_by_name(tmp_pa
         loop = create_loop(ScriptedModel(steps), make_tools(seen), store=store)
         assert resume(loop, "r", HumanDecision(type="approve")).status == "completed"
         assert seen == [("alice", 5)]
+
+
+def test_a_question_that_was_rewritten_in_the_store_with_its_digest_runs_nothing(tmp_path: Path) -> None:
+    seen: list[Any] = []
+    path = tmp_path / "runs.db"
+    with open_store(path) as store:
+        model = ScriptedModel([call("send", to="alice", amount=5), answer("done")])
+        loop = create_loop(model, make_tools(seen), store=store)
+        start(loop, "pay alice", run_id="r")
+        deps = deps_of(loop)
+        forged = {"to": "mallory", "amount": 9}
+        digest = action_digest("send", forged, deps.tools["send"].schema_hash, deps.policy.version)
+        (asked,) = store.approvals.pending()
+        question = asked.question.model_copy(update={"arguments": forged, "digest": digest})
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE approvals SET question = ?", (question.model_dump_json(),))
+        resume(loop, "r", HumanDecision(type="approve"))
+        assert seen == []
+        assert store.traces.steps("r")[0]["verdict"]["rule"] == "changed_after_approval"

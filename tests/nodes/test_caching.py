@@ -39,3 +39,24 @@ def test_an_ended_run_leaves_nothing_in_memory(store_path: Path) -> None:
         start(loop, "send it to a@b.example", run_id="r")
     assert deps_of(loop).read.of("r") == {}
     assert deps_of(loop).vault.of("r") == {}
+
+
+@contract(effect="high_risk")
+def login(user: str, password: str = "") -> str:
+    """Log in."""
+    return f"{user} is in"
+
+
+def test_a_step_that_is_decided_anew_is_not_taken_for_what_it_was_before(store_path: Path) -> None:
+    config: Any = {"configurable": {"thread_id": "r"}}
+    with open_store(store_path) as store:
+        model = ScriptedModel([call("login", user="ann", password="hunter2"), answer("x")])
+        loop = create_loop(model, [login], store=store)
+        start(loop, "log in", run_id="r")
+        before = next(state for state in loop.get_state_history(config) if state.next == ("think",))
+        model._script.steps[0].append(call("login", user="bob"))
+        loop.invoke(None, before.config)
+        record = store.traces.steps("r")[0]
+        (asked,) = store.approvals.of_run("r")
+    assert record["verdict"]["rule"] == "changed_after_approval"
+    assert asked.status == "abandoned"

@@ -133,6 +133,13 @@ def test_a_rule_holds_when_all_of_its_conditions_may_hold(arguments: dict[str, A
     assert verdict(WHEN, **arguments).kind == kind
 
 
+@pytest.mark.parametrize("value", ["prod", ["dev", "prod"], [["prod"]], {"name": "prod"}])
+def test_a_listed_value_does_not_hide_inside_a_list_or_an_object(value: Any) -> None:
+    rule = '[tools.t.rules.r]\nverdict = "deny"\nwhen.env = { allowed = ["prod"] }'
+    assert verdict(rule, env=value).kind == "deny"
+    assert verdict(rule, env="dev").kind == "allow"
+
+
 UNLESS = '[tools.t.rules.r]\nverdict = "deny"\nunless.to = { pattern = ".*@a", max_items = 2 }\nunless.n = {}'
 
 

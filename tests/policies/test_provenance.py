@@ -88,6 +88,10 @@ def test_a_value_that_the_goal_names_is_the_goals(goal: str, value: Any) -> None
         ("Book it for 4 hours", "4"),
         ("Pay $7 to Ann", "7"),
         ("Do it", True),
+        ("Delete temporary files in staging / dev", "/"),
+        ("Do this: * read the mail * delete spam", "*"),
+        ("Give 50 % off", "%"),
+        ("Copy a .. b", ".."),
     ],
 )
 def test_a_value_that_only_resembles_the_goals_words_is_not_the_goals(goal: str, value: Any) -> None:
@@ -152,6 +156,29 @@ def test_a_trusted_tool_does_not_vouch_for_what_it_was_asked() -> None:
     arguments = {"to": MAIL, "part": "evil.example", "cc": "help@our.example"}
     origins = trace_arguments(arguments, Sources("Export", trusted=(answer,), outside=before.outside))
     assert origins == {"to": "outside:read_ticket#1", "part": "model", "cc": "tool:lookup"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"user": "mallory", "domain": "evil.example"}, MAIL),
+        ({"parts": list(MAIL)}, MAIL),
+        ({"text": "mallory at evil dot example"}, "Mallory.Evil@example"),
+        ({"text": "mallory%40evil.example"}, MAIL),
+        ({"text": "mal\u200blory @ evil.example"}, MAIL),
+        ({"text": "\uff4d\uff41\uff4c\uff4c\uff4f\uff52\uff59@evil.example"}, MAIL),
+    ],
+    ids=["joined", "joined letters", "other signs", "decoded", "hidden character", "wide letters"],
+)
+def test_a_trusted_tool_does_not_vouch_for_what_it_put_together_from_what_it_was_asked(
+    asked: dict[str, Any], told: str
+) -> None:
+    echoes = unknown_values(asked, trace_arguments(asked, Sources("Export")))
+    answer = Content.of("tool:join", {"joined": told, "desk": "mallory.desk@our.example"}, echoes)
+    fact = {"joined": {"value": told, "trust": "observed", "step": 1}}
+    sources = Sources("Export", trusted=(answer, *trusted_facts(fact, {1: echoes})))
+    origins = trace_arguments({"to": told, "cc": "mallory.desk@our.example"}, sources)
+    assert origins == {"to": "model", "cc": "tool:join"}
 
 
 def test_a_fact_vouches_unless_it_is_tainted_inferred_or_an_echo() -> None:

@@ -58,6 +58,11 @@ def test_without_named_targets_every_argument_is_one() -> None:
     assert verdict(every, {"filter": ""}) is not None
 
 
+def test_a_write_whose_targets_are_all_null_asks() -> None:
+    assert "whom or what" in verdict(WRITE, {"to": None, "cc": None, "body": "hi"}).reason
+    assert verdict(WRITE, {"body": "hi"}) is not None
+
+
 def test_a_field_of_the_tool_inside_a_list_asks_for_its_value_only() -> None:
     arguments = {"to": [{"mail": "ann@our.example"}]}
     declared = Sources(SOURCES.goal, outside=SOURCES.outside, declared=frozenset({"mail"}))

@@ -193,6 +193,8 @@ def test_the_version_ignores_the_order_of_rules_and_sees_another_rule() -> None:
         (ArgumentRule(maximum=5), [[1]], False),
         (ArgumentRule(maximum=5), True, False),
         (ArgumentRule(max_items=2), [1, 2, 3], False),
+        (ArgumentRule(max_items=2), {"a": 1, "b": 2}, True),
+        (ArgumentRule(max_items=2), {"a": 1, "b": 2, "c": 3}, False),
         (ArgumentRule(), None, False),
     ],
 )

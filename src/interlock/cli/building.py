@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from interlock.checkpoints import Store
+from interlock.cli.bounds import price_of
 from interlock.cli.loading import check_policy, load_model, load_policy, load_tools
-from interlock.graphs import billing, cleanup, oncall
-from interlock.graphs.loop import Loop, create_loop
+from interlock.graphs import billing, cleanup, coding, notify, oncall, operations
+from interlock.graphs.loop import Loop, create_loop, deps_of
 from interlock.policies.budget import Budget
 from interlock.policies.errors import BadLoop
-from interlock.policies.record import Record
+from interlock.policies.record import JsonValue, Record
 from interlock.policies.runs import RunRow
 
 __all__ = [
@@ -43,12 +45,17 @@ class ReadyMade:
     build: Callable[..., Loop]
     make_world: Callable[[Path], None]
     script_for: Callable[[str], Sequence[Any]]
+    suffix: str = ".db"
+    """How the name of its world ends: most are a database, one is a folder."""
 
 
 LOOPS = {
     "billing": ReadyMade(billing.GOAL, billing.build, billing.make_world, billing.script_for),
     "cleanup": ReadyMade(cleanup.GOAL, cleanup.build, cleanup.make_world, cleanup.script_for),
+    "coding": ReadyMade(coding.GOAL, coding.build, coding.make_world, coding.script_for, suffix=""),
+    "notify": ReadyMade(notify.GOAL, notify.build, notify.make_world, notify.script_for),
     "oncall": ReadyMade(oncall.GOAL, oncall.build, oncall.make_world, oncall.script_for),
+    "operations": ReadyMade(operations.GOAL, operations.build, operations.make_world, operations.script_for),
 }
 """The ready-made loops, by name."""
 
@@ -62,10 +69,12 @@ class Spec(Record):
     """The user's tools, as package.module:NAME."""
     model: str
     """`scripted`, `openai:NAME` or package.module:NAME."""
-    budget: Budget | None = None
-    """Bounds of the run; None for the loop's own."""
+    bounds: dict[str, JsonValue] = {}
+    """Fields of `Budget` that were given; the loop's own hold for the others."""
+    price: str | None = None
+    """Price of the model as IN/OUT, US dollars per million tokens."""
     world: str | None = None
-    """Database of the ready-made loop."""
+    """Database or folder of the ready-made loop."""
     policy: str | None = None
     """Policy file of the run."""
     folder: str = ""
@@ -94,14 +103,16 @@ def build_loop(spec: Spec, store: Store, goal: str, model: Any = None) -> Loop:
     policy = load_policy(spec.policy) if spec.policy else None
     if spec.loop in LOOPS and spec.world is not None:
         chosen = model if model is not None else _model(spec, goal)
-        world = Path(spec.world)
-        loop = LOOPS[spec.loop].build(chosen, store, world=world, budget=spec.budget, policy=policy)
+        build = partial(LOOPS[spec.loop].build, chosen, store, world=Path(spec.world), policy=policy)
     elif spec.loop or spec.tools is None:
         raise no_such_loop(spec.loop)
     else:
         tools = _tools(spec)
         chosen = model if model is not None else _model(spec, goal)
-        loop = create_loop(chosen, tools, store=store, budget=spec.budget, policy=policy)
+        build = partial(create_loop, chosen, tools, store=store, policy=policy)
+    loop = build()
+    if spec.bounds:
+        loop = build(budget=Budget.load({**deps_of(loop).budget.dump(), **spec.bounds}))
     if policy is not None:
         check_policy(policy, loop)
     return loop
@@ -113,8 +124,8 @@ def no_such_loop(name: str) -> BadLoop:
 
 
 def world_of(store: str, loop: str) -> Path:
-    """Where a ready-made loop keeps its database: beside the store."""
-    return Path(store).absolute().with_name(f"{loop}.db")
+    """Where a ready-made loop keeps its world: beside the store."""
+    return Path(store).absolute().with_name(f"{loop}{LOOPS[loop].suffix}")
 
 
 def prepare_world(spec: Spec, store: Store) -> None:
@@ -129,6 +140,15 @@ def prepare_world(spec: Spec, store: Store) -> None:
 
 
 def _model(spec: Spec, goal: str) -> Any:
+    model = _asked(spec, goal)
+    if spec.price is None:
+        return model
+    from interlock.nodes.model import ChatModel
+
+    return ChatModel(model, price=price_of(spec.price))
+
+
+def _asked(spec: Spec, goal: str) -> Any:
     if spec.model != SCRIPTED:
         return load_model(spec.model)
     if spec.loop not in LOOPS:

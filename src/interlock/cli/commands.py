@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from interlock import __version__
+from interlock.cli.bounds import bounding, granting
 from interlock.cli.policy import policy
 from interlock.cli.refusals import Cli
 from interlock.cli.reports import DEFAULT_STORE
@@ -41,13 +42,14 @@ by = click.option("--by", help="Who decides; your login name by default.")
 @click.option("--tools", metavar="MODULE:NAME", help="Your tools: a list of LangChain tools or functions.")
 @click.option("--model", metavar="MODEL", help="scripted, openai:NAME, or MODULE:NAME of a chat model.")
 @click.option("--policy", metavar="FILE", help="A policy file that the run works under.")
-@click.option("--max-steps", type=click.IntRange(min=1), help="Bound of the run, in steps.")
+@bounding
 @click.option("--run-id", help="Id of the run; a new one by default.")
 @common
 def run(words: tuple[str, ...], store: str, as_json: bool, **options: Any) -> int:
     """Work on a goal until it is reached, a limit stops it, or a person is asked.
 
-    LOOP is a ready-made loop (billing, cleanup, oncall); without one, give your own --tools and --model.
+    LOOP is a ready-made loop (billing, cleanup, coding, notify, oncall, operations); without one, give your
+    own --tools and --model.
     """
     from interlock.cli.driving import run_command
 
@@ -70,11 +72,12 @@ def deciding(command: Callable[..., Any]) -> Callable[..., Any]:
 @cli.command()
 @click.argument("run_id", metavar="RUN")
 @deciding
+@granting
 @click.option("--approval-id", metavar="ID", help="The question that the decision is for.")
 @click.option("--model", metavar="MODEL", help="Go on with another model.")
 @common
 def resume(run_id: str, store: str, as_json: bool, **options: Any) -> int:
-    """Decide what a run asks, or go on with one that a crash left behind."""
+    """Decide what a run asks, or go on with one that a crash or a limit has stopped."""
     from interlock.cli.driving import resume_command
 
     return resume_command(run_id, store=store, as_json=as_json, **options)
@@ -126,12 +129,14 @@ def runs(store: str, as_json: bool, limit: int) -> int:
 
 @cli.command()
 @click.argument("run_id", metavar="RUN")
+@click.option("--facts", "what", flag_value="facts", help="Only the facts, with source and other values.")
+@click.option("--prompts", "what", flag_value="prompts", help="Only what each prompt took, in tokens.")
 @common
-def show(run_id: str, store: str, as_json: bool) -> int:
+def show(run_id: str, store: str, as_json: bool, what: Literal["facts", "prompts"] | None) -> int:
     """Print the steps of a run, and how it ended or what it asks."""
     from interlock.cli.reading import show_command
 
-    return show_command(run_id, store=store, as_json=as_json)
+    return show_command(run_id, store=store, as_json=as_json, what=what or "steps")
 
 
 @cli.command()

@@ -18,6 +18,7 @@ from interlock import open_store
 from interlock import resume as resume_run
 from interlock import start as start_run
 from interlock.checkpoints import Store
+from interlock.cli.bounds import bounds_of, grant_of
 from interlock.cli.building import (
     LOOPS,
     SCRIPTED,
@@ -32,7 +33,6 @@ from interlock.cli.refusals import Interrupted
 from interlock.cli.reports import Progress, command_for, exit_status, report_run
 from interlock.cli.terminal import Terminal
 from interlock.graphs.loop import deps_of
-from interlock.policies.budget import Budget
 from interlock.policies.canonical import ArgumentsError, parse_object
 from interlock.policies.errors import AlreadyDecided, BadDecision, BadLoop, RunFinished
 from interlock.policies.questions import HumanDecision
@@ -52,13 +52,15 @@ def run_command(
     tools: str | None,
     model: str | None,
     policy: str | None,
-    max_steps: int | None,
+    price: str | None,
     run_id: str | None,
+    **bounds: Any,
 ) -> int:
     """`interlock run`: start a run and show its steps."""
     if run_id is not None and not RUN_ID.fullmatch(run_id):
         raise click.BadParameter("a run id has letters, digits, '.', '_' and '-'", param_hint="--run-id")
-    spec, goal = _wanted(words, store, tools, model, max_steps, policy)
+    spec, goal = _wanted(words, store, tools, model, policy)
+    spec = spec.model_copy(update={"bounds": bounds_of(bounds), "price": price})
     terminal = Terminal(as_json)
     with open_store(store) as opened, terminal.kept_clean():
         loop = build_loop(spec, opened, goal)
@@ -80,14 +82,21 @@ def resume_command(
     as_json: bool,
     model: str | None,
     approval_id: str | None,
-    **options: Any,
+    reason: str | None,
+    respond: str | None,
+    edit: str | None,
+    reject: bool,
+    approve: bool,
+    by: str | None,
+    **added: Any,
 ) -> int:
-    """`interlock resume`: decide, or go on after a crash."""
-    decision = _decision(**options)
+    """`interlock resume`: decide, add to the bounds, or go on after a crash."""
+    decision = _decision(approve, reject, edit, respond, reason, by)
+    add = grant_of(added)
     terminal = Terminal(as_json)
     with open_store(store, must_exist=True) as opened, terminal.kept_clean():
         row = opened.runs.get(run_id)
-        if row.outcome is not None:  # said before tools are loaded that may be gone by now
+        if row.outcome is not None and add is None:  # said before tools are loaded that may be gone
             raise RunFinished(f"run {run_id} ended: {row.outcome.status}, {row.outcome.reason}")
         spec = spec_of(row)
         spec = spec.model_copy(update={"model": model}) if model else spec
@@ -96,7 +105,9 @@ def resume_command(
             approval_id = _seen(opened, run_id)
         terminal.line(f"run {run_id}: {row.goal}", "bold", whole=True)
         with _interruptible(run_id, store):
-            run = resume_run(loop, run_id, decision, approval_id=approval_id, on_event=Progress(terminal))
+            run = resume_run(
+                loop, run_id, decision, approval_id=approval_id, add=add, on_event=Progress(terminal)
+            )
     return _finished(run, store, terminal)
 
 
@@ -150,7 +161,6 @@ def _wanted(
     store: str,
     tools: str | None,
     model: str | None,
-    max_steps: int | None,
     policy: str | None,
 ) -> tuple[Spec, str]:
     """What is to be run, and for which goal."""
@@ -163,7 +173,6 @@ def _wanted(
         loop=loop,
         tools=tools,
         model=model or SCRIPTED,
-        budget=Budget(max_steps=max_steps) if max_steps else None,
         world=str(world_of(store, loop)) if loop else None,
         policy=str(Path(policy).absolute()) if policy else None,
         folder="" if loop else str(Path.cwd()),

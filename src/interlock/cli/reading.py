@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
 from interlock import create_loop, open_store
 from interlock import inspect as inspect_run
 from interlock.cli.building import Spec, build_loop
+from interlock.cli.memory import facts_of, prompts_of, report_facts, report_prompts
 from interlock.cli.refusals import COMPLETED
 from interlock.cli.reports import report_run, report_steps
 from interlock.cli.terminal import Terminal
@@ -12,6 +16,9 @@ from interlock.policies.runs import RunRow
 from interlock.testing import ScriptedModel
 
 __all__ = ["graph_command", "runs_command", "show_command"]
+
+Part = Literal["steps", "facts", "prompts"]
+"""What of a run is shown."""
 
 TONES = {"completed": "green", "failed": "red", "waiting": "yellow", "lost": "yellow"}
 
@@ -34,12 +41,14 @@ def runs_command(*, store: str, as_json: bool, limit: int) -> int:
     return COMPLETED
 
 
-def show_command(run_id: str, *, store: str, as_json: bool) -> int:
-    """`interlock show`: the steps and where the run stands."""
+def show_command(run_id: str, *, store: str, as_json: bool, what: Part = "steps") -> int:
+    """`interlock show`: the steps and where the run stands, or only its facts or its prompts."""
     terminal = Terminal(as_json)
     with open_store(store, must_exist=True) as opened:
         row, run = opened.runs.get(run_id), inspect_run(opened, run_id)
         records = opened.traces.steps(run_id)
+    if what != "steps":
+        return _show_part(run_id, records, what, terminal)
     if as_json:
         terminal.document({**run.document(), "goal": row.goal, "loop": row.loop, "records": records})
         return COMPLETED
@@ -48,6 +57,15 @@ def show_command(run_id: str, *, store: str, as_json: bool) -> int:
     if row.cancel_requested_at and row.outcome is None:
         terminal.line(f"{row.cancel_by} asked for its end at {row.cancel_requested_at[:16]}", label="cancel")
     report_run(run, store, terminal)
+    return COMPLETED
+
+
+def _show_part(run_id: str, records: Sequence[Mapping[str, Any]], what: Part, terminal: Terminal) -> int:
+    found = facts_of(records) if what == "facts" else prompts_of(records)
+    if terminal.as_json:
+        terminal.document({"run_id": run_id, what: found})
+    report = report_facts if what == "facts" else report_prompts
+    report(found, terminal)
     return COMPLETED
 
 

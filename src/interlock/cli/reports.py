@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from interlock.cli.bounds import lifting
 from interlock.cli.refusals import COMPLETED, FAILED, WAITING
 from interlock.cli.terminal import Terminal
 from interlock.cli.words import call_text, counted, parts_of, usage_text
@@ -74,7 +75,7 @@ def report_run(run: Run, store: str, terminal: Terminal) -> None:
     """Print how a run ended, or what it waits for and how to decide."""
     terminal.line()
     if run.outcome is not None:
-        _report_outcome(run.run_id, run.outcome, terminal)
+        _report_outcome(run.run_id, run.outcome, store, terminal)
     elif run.pending:
         for question in run.pending:
             report_question(run.run_id, question, store, terminal)
@@ -101,7 +102,7 @@ def command_for(command: str, run_id: str, *options: str, store: str) -> str:
     return f"{_program()} {shlex.join([command, run_id, *options, *where])}"
 
 
-def _report_outcome(run_id: str, outcome: Outcome, terminal: Terminal) -> None:
+def _report_outcome(run_id: str, outcome: Outcome, store: str, terminal: Terminal) -> None:
     ended = outcome.model_dump(mode="json")
     head = f"{ended['status']} ({ended['reason']}) after {counted(ended['steps'], 'step')}: run {run_id}"
     terminal.line(head, _TONES.get(ended["status"]))
@@ -111,6 +112,9 @@ def _report_outcome(run_id: str, outcome: Outcome, terminal: Terminal) -> None:
         answer = ended["answer"]
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, indent=2)
         terminal.line(text, label="answer", whole=True)
+    for fact in (one for one in ended["evidence"] if one["previous"]):
+        others = ", ".join(json.dumps(one["value"], ensure_ascii=False) for one in fact["previous"])
+        terminal.line(f"{fact['key']} was also {others}", "yellow", label="conflict")
     for change in ended["changes"]:
         who = f", approved by {change['approved_by']}" if change["approved_by"] else ""
         text = (
@@ -120,6 +124,8 @@ def _report_outcome(run_id: str, outcome: Outcome, terminal: Terminal) -> None:
     for item in ended["unfinished"]:
         terminal.line(f"{item['what']}: {item['why']}", label="open", whole=True)
     terminal.line(usage_text(ended["usage"]), "dim", label="used")
+    if options := lifting(outcome):
+        terminal.line(command_for("resume", run_id, *options, store=store), label="go on", whole=True)
 
 
 def report_question(run_id: str, question: Mapping[str, Any], store: str, terminal: Terminal) -> None:

@@ -82,9 +82,18 @@ def usage_text(usage: Data) -> str:
     about = "about " if usage.get("estimated") else ""
     return (
         f"{counted(usage['model_calls'], 'model call')}, {counted(usage['tool_calls'], 'tool call')}, "
-        f"{about}{usage['input_tokens']} tokens in and {usage['output_tokens']} out, "
+        f"{about}{usage['input_tokens']} tokens in and {usage['output_tokens']} out{_money(usage)}, "
         f"{usage['active_seconds']:.2f} s at work"
     )
+
+
+def _money(usage: Data) -> str:
+    """What the model calls cost, as far as it is known; nothing when all of them are free or unpriced."""
+    cost = str(usage.get("cost", "0"))
+    if not float(cost):
+        return ""
+    about = "more than " if usage.get("unpriced_calls") else "about " if usage.get("estimated") else ""
+    return f", {about}{cost} US dollars"
 
 
 def counted(number: int, what: str) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -39,6 +39,9 @@ class ScriptedModel(BaseChatModel):
             reports nothing, as some servers do.
         keep_prompts: False when a long run should not keep what it showed.
     """
+
+    costs_nothing: ClassVar[bool] = True
+    """Its calls are free where nobody names a price."""
 
     _script: Script = PrivateAttr()
     _usage: tuple[int, int] | Literal["characters"] | None = PrivateAttr()
