@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from _killing import Killer, arm
+from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, InjectedToolArg, tool
 
 from interlock import (
@@ -27,7 +28,8 @@ from interlock import (
     start,
 )
 from interlock.policies.errors import RunFinished
-from interlock.testing import EffectCounter, ScriptedModel, answer, call, request_approval
+from interlock.policies.proposals import Decision
+from interlock.testing import EffectCounter, ScriptedModel, answer, call, cannot_complete, request_approval
 
 __all__ = [
     "INSIDE",
@@ -115,10 +117,16 @@ def action(job: Job, killer: Killer) -> BaseTool:
 def loop_on(job: Job, store: Any, killer: Killer | None = None) -> Loop:
     """The loop of the job. With a killer every call that leaves it is a point."""
     first = request_approval("act", target=TARGET) if job.asked else call("act", target=TARGET)
-    model = ScriptedModel([first, answer("done")])
+    model = ScriptedModel([first, _report])
     tools = [action(job, killer or Killer())]
     loop = create_loop(model, tools, store=store, budget=Budget(max_steps=4))
     return arm(loop, killer) if killer else loop
+
+
+def _report(messages: list[BaseMessage]) -> Decision:
+    """The truth about the action: an answer after a rejection would not stand."""
+    rejected = any("rejected by a person" in str(message.content) for message in messages)
+    return cannot_complete("a person rejected it") if rejected else answer("done")
 
 
 def drive(job: Job, killer: Killer) -> None:

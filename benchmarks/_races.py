@@ -159,8 +159,11 @@ def _look(job: Job, one: Race, raced: Raced) -> None:
     if job.kind != "read" and sum(world.values()) > 1:
         raced.faults.append(("double_effects", f"the world has {dict(world)}"))
     run = job.run()
-    if run is None or run.outcome is None:
-        raced.faults.append(("stuck_runs", f"no outcome: {run.status if run else 'the last process failed'}"))
+    decided = asked[0].decision if asked else None
+    wanted = "failed" if decided and decided.type == "reject" else "completed"
+    if run is None or run.status != wanted:
+        came = run.status if run else "the last process failed"
+        raced.faults.append(("stuck_runs", f"the outcome is not {wanted}: {came}"))
     if one.types:
         raced.faults += [("two_winners", text) for text in _disagreeing(one, raced.notes, asked, set(world))]
     elif sum(note["drove"] for note in raced.notes) > 1 or set(world) != {TARGET}:
