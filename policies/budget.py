@@ -46,7 +46,7 @@ class Budget(Record):
     max_rejected: Bound = 3
     """Rejected final answers before the run stops with `answers_rejected`."""
     verify_seconds: Seconds = 120.0
-    """Seconds that all verifiers of one answer may take together."""
+    """Seconds that all verifiers of one answer may take together, whatever is left of `max_seconds`."""
 
     def plus(self, grant: Grant | None) -> Budget:
         """These bounds with what a person added to them."""

@@ -54,7 +54,7 @@ def test_a_step_that_is_decided_anew_is_not_taken_for_what_it_was_before(store_p
         loop = create_loop(model, [login], store=store)
         start(loop, "log in", run_id="r")
         before = next(state for state in loop.get_state_history(config) if state.next == ("think",))
-        model._script.steps[0].append(call("login", user="bob"))
+        model._script.steps[0].append(call("login", user="bob"))  # pyright: ignore[reportPrivateUsage]
         loop.invoke(None, before.config)
         record = store.traces.steps("r")[0]
         (asked,) = store.approvals.of_run("r")
