@@ -59,7 +59,8 @@ def trace(path: Path, protocol: ProtocolName, stream: bool, tell: Any = None) ->
         records = store.traces.steps("r")
     for record in records:
         assert record["model"].pop("protocol") == protocol
-        record["model"] = {key: value for key, value in record["model"].items() if "tokens" not in key}
+        sizes = {key for key in record["model"] if "tokens" in key or key == "context"}
+        record["model"] = {key: value for key, value in record["model"].items() if key not in sizes}
         if protocol != "tools" and record.get("invalid"):
             assert record["invalid"].pop("raw")
         elif record.get("invalid"):
