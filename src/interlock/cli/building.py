@@ -145,6 +145,8 @@ def _model(spec: Spec, goal: str) -> Any:
         return model
     from interlock.nodes.model import ChatModel
 
+    if isinstance(model, ChatModel):
+        raise BadLoop(f"--price does not go with --model {spec.model}, which brings its own price")
     return ChatModel(model, price=price_of(spec.price))
 
 

