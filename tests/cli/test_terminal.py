@@ -49,3 +49,17 @@ def test_pieces_of_a_line_go_on_until_something_else_is_written() -> None:
         terminal.piece("anew", label="thought")
         terminal.line("step 2")
     assert out.getvalue() == "  thought   Ana is due\\u001b[2J\n  thought   anew\nstep 2\n"
+
+
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=9))
+def test_pieces_of_any_text_make_one_line_that_fits_and_hides_nothing(texts: list[str]) -> None:
+    with redirect_stdout(io.StringIO()) as out:
+        terminal = Terminal(as_json=False)
+        for number, text in enumerate(texts):
+            terminal.piece(text, label="" if number else "thought")
+        terminal.line("end")
+    line, end, *rest = out.getvalue().split("\n")
+    assert (end, rest) == ("end", [""])
+    assert len(line.splitlines()) == 1
+    assert len(line) <= PIPED_WIDTH
+    assert visible(line) == line

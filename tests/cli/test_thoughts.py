@@ -13,7 +13,7 @@ def on_a_terminal(folder: Path, *words: str) -> str:
     """What a command writes to a terminal of its own."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "interlock", *words]
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "40"}
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "60"}
     with Popen(command, stdout=theirs, stdin=theirs, stderr=theirs, cwd=folder, env=environment) as process:
         os.close(theirs)
         written = b""
@@ -30,12 +30,25 @@ def on_a_terminal(folder: Path, *words: str) -> str:
     return written.decode().replace("\r\n", "\n")
 
 
-def test_thoughts_are_shown_once_and_the_steps_are_those_of_a_pipe(tmp_path: Path) -> None:
-    live = on_a_terminal(tmp_path, "run", "oncall", "--run-id", "live")
+MODEL = """
+from langchain_core.messages import AIMessage
+from interlock.testing import ScriptedModel, answer
+TOOLS = []
+def model():
+    return ScriptedModel([AIMessage("Only thinking aloud."), answer("done", thought="Say so. " + "x " * 99)])
+"""
+
+
+def thoughts(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("  thought")]
+
+
+def test_a_thought_is_shown_while_it_comes_also_when_nothing_is_decided(tmp_path: Path) -> None:
+    (tmp_path / "thinking.py").write_text(MODEL, encoding="utf-8")
+    tools, model = ("--tools", "thinking:TOOLS"), ("--model", "thinking:model")
+    live = on_a_terminal(tmp_path, "run", "Say so", *tools, *model, "--run-id", "live")
     show = on_a_terminal(tmp_path, "show", "live")
-    whole, cut = (
-        [line for line in text.splitlines() if line.startswith("  thought")] for text in (live, show)
-    )
-    assert len(whole) == len(cut) > 1
-    assert all(long.startswith(short.rstrip("…")) for long, short in zip(whole, cut, strict=True))
-    assert len(max(whole, key=len)) > 40, "only what comes in pieces is not cut to the width"
+    assert len(thoughts(show)) == 1
+    assert thoughts(live) == ["  thought   Only thinking aloud.", *thoughts(show)]
+    assert len(thoughts(live)[1]) == 60
+    assert thoughts(live)[1].endswith("…")

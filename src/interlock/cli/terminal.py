@@ -29,7 +29,8 @@ class Terminal:
         terminal = self._out.isatty()
         self.live = terminal and not as_json
         """Somebody may be watching."""
-        self._open = False
+        self._room = -1
+        """Columns left in a line that goes on; -1 when none does."""
         self._colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self.width = max(40, shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if terminal else PIPED_WIDTH)
         for stream in (sys.stdout, sys.stderr):
@@ -54,16 +55,21 @@ class Terminal:
             self._write(f"{self._style(start, 'dim')}{self._style(one, tone)}")
 
     def piece(self, text: str, tone: str | None = None, *, label: str = "") -> None:
-        """Part of a line that goes on with the next piece. A label begins another line."""
+        """Part of a line that goes on with the next piece, up to the width. A label begins another line."""
         if label:
             self._close()
-            self._write(self._style(f"  {label:<10}", "dim"), end="")
-        self._open = True
-        self._write(self._style(" ".join(visible(text).splitlines()), tone), end="")
+            head = f"  {label:<10}"
+            self._room = self.width - len(head)
+            self._write(self._style(head, "dim"), end="")
+        shown = " ".join(visible(text).expandtabs(4).splitlines())
+        if len(shown) >= self._room > 0:
+            shown = f"{shown[: self._room - 1]}…"
+        self._write(self._style(shown[: max(0, self._room)], tone), end="")
+        self._room = max(0, self._room - len(shown))
 
     def _close(self) -> None:
-        if self._open:
-            self._open = False
+        if self._room >= 0:
+            self._room = -1
             self._write("")
 
     def document(self, value: Any) -> None:

@@ -186,5 +186,6 @@ def test_a_thought_of_a_reply_that_broke_off_is_told_anew_under_a_higher_number(
     with open_store(bench.path) as store:
         start(loop_of(bench, store, sleep=bench.waits.append), GOAL, run_id="r1", on_thought=told.append)
     texts = {number: "".join(one.text for one in told if one.attempt == number) for number in (1, 2)}
-    assert texts == {1: "Ana is due, and ", 2: "Ana is due, and nobody else."}
+    assert texts[2] == "Ana is due, and nobody else."
+    assert texts[1] in ("Ana ", "Ana is ", "Ana is due, ", "Ana is due, and ")
     assert {one.step for one in told} == {1}
