@@ -75,8 +75,9 @@ def _thought(visit: Visit, deps: Deps, reply: Reply, step: int) -> Update:
 def _failed(visit: Visit, deps: Deps, reply: Reply, why: str) -> dict[str, Any]:
     """The changes that end a run whose model gave no reply."""
     reason = Reason(reply.failure.reason) if reply.failure else Reason.MODEL_ERROR
-    late = out_of_time(visit.control, visit.bounds(deps)) if reason is Reason.TIME_LIMIT else None
-    return stop_run(reason, why, late)
+    if reason is not Reason.TIME_LIMIT:
+        return stop_run(reason, why)
+    return stop_run(reason, why, out_of_time(visit.control, visit.bounds(deps), deps.clock.now()))
 
 
 async def _begin(state: State, deps: Deps, run_id: str) -> Visit:

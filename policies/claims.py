@@ -72,10 +72,11 @@ def rejected(
     """
     count = control.rejected + 1
     changes: dict[str, Any] = {"rejected": count}
+    told = "1 answer was" if count == 1 else f"{count} answers were"
     if count >= budget.max_rejected:
         changes |= stop(
             Reason.ANSWERS_REJECTED,
-            f"{count} answers were rejected; the last because {bounded(visible(problems[0]), 300)}",
+            f"{told} rejected; the last because {bounded(visible(problems[0]), 300)}",
             Limit(name="max_rejected", value=str(budget.max_rejected), used=str(count)),
         )
     text = visible(f"the answer was not accepted: {'; '.join(problems)}")

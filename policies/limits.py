@@ -101,8 +101,13 @@ def seconds_left(control: Control, budget: Budget, now: datetime) -> float:
     return left if budget.deadline is None else min(left, (budget.deadline - now).total_seconds())
 
 
-def out_of_time(control: Control, budget: Budget) -> Limit:
+def out_of_time(control: Control, budget: Budget, now: datetime) -> Limit:
     """The bound on time that ends before the other one."""
+    active_left = budget.max_seconds - control.usage.active_seconds
+    if budget.deadline is not None and (budget.deadline - now).total_seconds() < active_left:
+        return Limit(
+            name="deadline", value=budget.deadline.isoformat(), used=now.isoformat(), go_on="deadline"
+        )
     used = control.usage.active_seconds
     return Limit(name="max_seconds", value=f"{budget.max_seconds:g}", used=f"{used:.3f}", go_on="seconds")
 
@@ -131,14 +136,13 @@ def _last_step(control: Control, budget: Budget) -> Stop:
 
 def _time(control: Control, budget: Budget, now: datetime) -> Stop:
     if budget.deadline is not None and now >= budget.deadline:
-        until, at = budget.deadline.isoformat(), now.isoformat()
-        limit = Limit(name="deadline", value=until, used=at, go_on="deadline")
-        return stop(Reason.TIME_LIMIT, f"the deadline {until} has passed", limit)
+        detail = f"the deadline {budget.deadline.isoformat()} has passed"
+        return stop(Reason.TIME_LIMIT, detail, out_of_time(control, budget, now))
     used = control.usage.active_seconds
     if used < budget.max_seconds:
         return {}
     detail = f"{used:.1f} of at most {budget.max_seconds:g} active seconds are used"
-    return stop(Reason.TIME_LIMIT, detail, out_of_time(control, budget))
+    return stop(Reason.TIME_LIMIT, detail, out_of_time(control, budget, now))
 
 
 def _money(control: Control, budget: Budget, expected: Expected) -> Stop:

@@ -32,6 +32,7 @@ from interlock import (
     resume,
     start,
 )
+from interlock.graphs.reopening import REOPENED_BEHIND, reopened
 from interlock.policies.errors import BadGrant, BadLoop, RunFinished
 from interlock.testing import EffectCounter, FakeClock, ScriptedModel, answer, ask, call
 
@@ -196,6 +197,35 @@ def test_a_run_that_died_while_it_was_reopened_can_be_reopened_again(desk: Desk)
     assert stored.steps == 4
     desk.store.runs.reopen("r", START.isoformat())
     assert resume(loop, "r").outcome == stored
+
+
+def test_a_run_that_died_between_its_state_and_its_row_is_reopened_once(desk: Desk) -> None:
+    loop = desk.loop(Budget(max_steps=3))
+    start(loop, "send", run_id="r")
+    config: Any = {"configurable": {"thread_id": "r"}}
+    update = reopened(loop.get_state(config), desk.store.runs.get("r"), None, Grant(steps=2))
+    loop.update_state(config, update, as_node=REOPENED_BEHIND)  # and here the process dies
+    with pytest.raises(RunFinished):
+        resume(loop, "r")
+    ended = resume(loop, "r", add=Grant(steps=2)).outcome
+    assert ended is not None
+    assert ended.limit is not None
+    assert ended.limit.value == "5", "the grant of the dead process counts, once"
+    numbers = [change.arguments["number"] for change in ended.changes]
+    assert len(numbers) == len(set(numbers)) == desk.effects.count()
+
+
+def test_the_bound_on_time_that_ends_first_is_the_one_that_is_named(desk: Desk) -> None:
+    def slow(messages: Any) -> AIMessage:
+        time.sleep(60)
+        return AIMessage("late")
+
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    loop = create_loop(ScriptedModel([slow]), [], store=desk.store, budget=Budget(deadline=soon))
+    ended = start(loop, "hang").outcome
+    assert ended is not None
+    assert ended.limit is not None
+    assert (ended.reason, ended.limit.name, ended.limit.value) == ("time_limit", "deadline", soon.isoformat())
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,8 @@ def _report_outcome(run_id: str, outcome: Outcome, store: str, terminal: Termina
     for fact in (one for one in ended["evidence"] if one["previous"]):
         others = ", ".join(json.dumps(one["value"], ensure_ascii=False) for one in fact["previous"])
         terminal.line(f"{fact['key']} was also {others}", "yellow", label="conflict")
+    for check in ended["checks"]:
+        terminal.line(f"{check['name']}: {check['detail'] or 'holds'}", "green", label="verified")
     for change in ended["changes"]:
         who = f", approved by {change['approved_by']}" if change["approved_by"] else ""
         text = (
