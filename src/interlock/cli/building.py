@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from interlock.checkpoints import Store
 from interlock.cli.bounds import price_of
 from interlock.cli.loading import check_policy, load_model, load_policy, load_tools
-from interlock.graphs import billing, cleanup, coding, notify, oncall, operations
+from interlock.graphs import billing, cleanup, coding, crm, notify, oncall, operations
 from interlock.graphs.loop import Loop, create_loop, deps_of
 from interlock.policies.budget import Budget
 from interlock.policies.errors import BadLoop
@@ -53,6 +53,7 @@ LOOPS = {
     "billing": ReadyMade(billing.GOAL, billing.build, billing.make_world, billing.script_for),
     "cleanup": ReadyMade(cleanup.GOAL, cleanup.build, cleanup.make_world, cleanup.script_for),
     "coding": ReadyMade(coding.GOAL, coding.build, coding.make_world, coding.script_for, suffix=""),
+    "crm": ReadyMade(crm.GOAL, crm.build, crm.make_world, crm.script_for),
     "notify": ReadyMade(notify.GOAL, notify.build, notify.make_world, notify.script_for),
     "oncall": ReadyMade(oncall.GOAL, oncall.build, oncall.make_world, oncall.script_for),
     "operations": ReadyMade(operations.GOAL, operations.build, operations.make_world, operations.script_for),

@@ -1,0 +1,1 @@
+CREATE TABLE accounts (id TEXT PRIMARY KEY, name TEXT NOT NULL, document TEXT NOT NULL);
