@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from interlock.checkpoints import Store
 from interlock.cli.bounds import price_of
 from interlock.cli.loading import check_policy, load_model, load_policy, load_tools
-from interlock.graphs import billing, cleanup, coding, crm, notify, oncall, operations
+from interlock.graphs import billing, cleanup, coding, crm, notify, oncall, operations, tickets
 from interlock.graphs.loop import Loop, create_loop, deps_of
 from interlock.policies.budget import Budget
 from interlock.policies.errors import BadLoop
@@ -57,6 +57,7 @@ LOOPS = {
     "notify": ReadyMade(notify.GOAL, notify.build, notify.make_world, notify.script_for),
     "oncall": ReadyMade(oncall.GOAL, oncall.build, oncall.make_world, oncall.script_for),
     "operations": ReadyMade(operations.GOAL, operations.build, operations.make_world, operations.script_for),
+    "tickets": ReadyMade(tickets.GOAL, tickets.build, tickets.make_world, tickets.script_for),
 }
 """The ready-made loops, by name."""
 

@@ -50,8 +50,8 @@ by = click.option("--by", help="Who decides; your login name by default.")
 def run(words: tuple[str, ...], store: str, as_json: bool, **options: Any) -> int:
     """Work on a goal until it is reached, a limit stops it, or a person is asked.
 
-    LOOP is a ready-made loop (billing, cleanup, coding, crm, notify, oncall, operations); without one, give
-    your own --tools and --model.
+    LOOP is a ready-made loop (billing, cleanup, coding, crm, notify, oncall, operations, tickets); without
+    one, give your own --tools and --model.
     """
     from interlock.cli.driving import run_command
 
